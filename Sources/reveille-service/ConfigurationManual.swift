@@ -23,9 +23,10 @@ enum ConfigurationManual {
     private static let description: [Manual.Part] = [
         .text(
             "Lines of `key = value` below a `[section]`. What follows `#` at the start of a line, "
-                + "or behind white space, is a comment, and so is a line that begins with `;`. A key "
-                + "may be missing; one that is unknown, set twice or of another form is an error with its line, and nothing of the file "
-                + "is taken. Relative paths begin at the directory of the file."),
+                + "or behind white space, is a comment, and so is a line that begins with `;`. A "
+                + "key may be missing; one that is unknown, set twice or of another form is an "
+                + "error with its line, and nothing of the file is taken. Relative paths "
+                + "begin at the directory of the file."),
         .text(
             "The file is that of `--config`, of the variable REVEILLE_CONFIG, or the first of "
                 + ConfigurationFile.candidates.joined(separator: ", ") + "."),

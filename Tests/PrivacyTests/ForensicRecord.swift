@@ -38,10 +38,10 @@ struct ForensicRecord {
     }
 
     init(_ bytes: [UInt8]) throws {
-        guard !bytes.isEmpty, bytes.count.isMultiple(of: 593) else {
+        guard !bytes.isEmpty, bytes.count.isMultiple(of: 673) else {
             throw TestFailure("a record of \(bytes.count) bytes")
         }
-        for start in stride(from: 0, to: bytes.count, by: 593) {
+        for start in stride(from: 0, to: bytes.count, by: 673) {
             func number(_ offset: Int) -> Int {
                 bytes[start + offset..<start + offset + 4].reversed().reduce(0) {
                     $0 << 8 | Int($1)
@@ -55,7 +55,7 @@ struct ForensicRecord {
                 rows[token, default: []].append(
                     Row(
                         version: number(5), id: Array(bytes[start + 9..<start + 41]),
-                        sealed: Array(bytes[start + 41..<start + 593])))
+                        sealed: Array(bytes[start + 41..<start + 673])))
             case "D":
                 deletes += 1
                 deleted.insert(token)

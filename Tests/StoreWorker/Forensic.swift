@@ -8,7 +8,7 @@ import WakeStore
 /// Mixed operations by many callers with rotations among them. Everything that ever lay in the
 /// store is written down elsewhere, so that somebody else can look for it afterwards.
 ///
-/// Lines: `open`, `done OPERATIONS`, and once standard input ends `closed`. Records, 593 bytes
+/// Lines: `open`, `done OPERATIONS`, and once standard input ends `closed`. Records, 673 bytes
 /// each: a letter (`R` registered, `D` deleted, `K` keys of a generation), the token's number and
 /// its version, 4 bytes each, little-endian; 32 bytes id and 632 bytes sealed, for `K` the key
 /// file.
@@ -128,7 +128,9 @@ enum Forensic {
             for value in [number, version] {
                 for shift in 0..<4 { bytes.append(UInt8(truncatingIfNeeded: value >> (8 * shift))) }
             }
-            bytes += rest + [UInt8](repeating: 0, count: 584 - rest.count)
+            bytes +=
+                rest
+                + [UInt8](repeating: 0, count: Limits.idBytes + Limits.sealedBytes - rest.count)
             let count = order.withLock { _ in
                 unsafe bytes.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
             }

@@ -47,12 +47,12 @@ struct StateTests {
         }
     }
 
-    @Test("a symbolic link is refused, wherever it points")
+    @Test("the state directory may be a link of its owner's, its files may not")
     func links() throws {
         let world = try World()
         try Files.makeDirectory(world.scratch.path + "/real")
         unsafe symlink(world.scratch.path + "/real", world.stateDirectory)
-        #expect(throws: ClientError.state(.exposed)) { try world.client() }
+        _ = try world.client()
         unsafe unlink(world.stateDirectory)
         _ = try world.client()
         try Files.rename(world.stateDirectory + "/client.db", to: world.scratch.path + "/db")

@@ -58,7 +58,7 @@ struct RelayDeliveryStateTests {
         let token = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x5C, count: 588))
         state.add((0..<2000).map { WakeUp(reference: $0, token: token) })
         let (_, entries) = try state.request(now: 0)
-        #expect(entries.count > 600 && entries.count < 650)
+        #expect(entries.count > 530 && entries.count < 560)
         _ = RelayBatch(lifetime: 7200, tokens: entries.map(\.wakeUp.token)).body()
     }
 

@@ -35,6 +35,6 @@ int linux_catch_hangup(void);
 /// Waits for SIGHUP, which it unblocks for this thread; several since the last wait are one.
 void linux_wait_for_hangup(void);
 
-/// Waits for the first of the three, which it unblocks for this thread (a parent may block them), and
-/// returns its number.
+/// Waits for the first of the three, which it unblocks for this thread (a parent may block them),
+/// and returns its number.
 int linux_wait_for_termination(void);

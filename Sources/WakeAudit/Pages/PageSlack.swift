@@ -11,7 +11,7 @@ import WakeSystem
 ///    26,800 files of small stores under churn 105 had one such page, and none had two.
 /// 4. In a root that is a leaf: 1 and 2 of the time when it was none (`balance_shallower`).
 ///
-/// A row is 584 bytes of noise, and each four of them would have to form a number up to the count
+/// A row is 664 bytes of noise, and each four of them would have to form a number up to the count
 /// of pages: for one word in a file of a million rows the chance is 1 in 20,000, for a tenth of a
 /// row 10^-60. Text never passes: its first byte of four is not zero. Somebody who writes nothing
 /// but such numbers has some 60 words of page numbers in each of ``mostTrunks`` pages.

@@ -23,8 +23,8 @@ package enum FeedKeyFile {
         return SigningKey(seed: seed.span)
     }
 
-    /// Reads the key by the rule of all files of secrets, see ``Files/readSecret(_:limit:)``: one that
-    /// others could read is refused.
+    /// Reads the key by the rule of all files of secrets, see ``Files/readSecret(_:limit:)``: one
+    /// that others could read is refused.
     package static func load(_ path: String) throws(FeedDirectoryError) -> SigningKey {
         var line = try mapError(FeedDirectoryError.keyFile) { () throws(SecretFileError) in
             try Files.readSecret(path, limit: characters + 1)

@@ -2,9 +2,9 @@ package import WakeModel
 import WakeSystem
 
 /// One name for all spellings of an endpoint, so that a device that is registered under many of
-/// them is woken once. Services read paths and queries less strictly than they write them: for the known
-/// ones what they would not write is refused, and what is left of the name is the token that they
-/// made.
+/// them is woken once. Services read paths and queries less strictly than they write them: for the
+/// known ones what they would not write is refused, and what is left of the name is the token that
+/// they made.
 struct EndpointSpelling {
     /// What endpoints are compared by.
     let name: [UInt8]

@@ -229,7 +229,7 @@ extension Configuration {
 
             # [cluster]                       one of several shards: see Deploy/cluster/README.md
             # listen = unix:/run/reveille/1/peers.sock       what other shards hand on
-            # peers = unix:/run/reveille/2/peers.sock        they have to forget what is deleted here
+            # peers = unix:/run/reveille/2/peers.sock        they forget what is deleted here
 
             # [page]                          what GET / tells people, beside what is stored
             # operator = Example Health Office

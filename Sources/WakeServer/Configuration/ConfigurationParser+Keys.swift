@@ -172,8 +172,9 @@ extension ConfigurationParser {
         ) { absolute($0, $1) },
         key(
             "oblivious.upstream", ServiceAddress.expected, \.obliviousUpstream, { $0?.text },
-            "The front of several shards, which gets what was inside encapsulated requests and finds "
-                + "the shard of each; without the key they are answered here.", isReloaded: true
+            "The front of several shards, which gets what was inside encapsulated requests and "
+                + "finds the shard of each; without the key they are answered here.",
+            isReloaded: true
         ) { value, directory in ServiceAddress(value, directory).map { .some($0) } },
         key(
             "cluster.listen", "HOST:PORT or unix:PATH", \.cluster, { $0?.text },

@@ -1,4 +1,4 @@
-package import Glibc
+private import Glibc
 
 /// Files of keys, tokens and credentials: one rule for all of them.
 extension Files {
@@ -26,7 +26,7 @@ extension Files {
     /// Takes from the group what an orchestrator gave it at the start (Kubernetes, `fsGroup`): its
     /// access to a file or directory of this user's. A link, and what is not there, is left alone.
     /// - Parameter bits: permissions that may stay.
-    package static func closeToGroup(_ path: String, keeping bits: mode_t = 0o700) {
+    package static func closeToGroup(_ path: String, keeping bits: UInt32 = 0o700) {
         guard let status = try? FileStatus(of: path), status.isOpenToGroup,
             let file = try? OpenFile(path, flags: O_RDONLY)
         else { return }
@@ -59,7 +59,7 @@ package enum SecretFileError: Error, Hashable, Sendable {
     /// A directory, a FIFO, a device.
     case notRegular
     /// Others have access to it that they must not have.
-    case notPrivate(mode: mode_t)
+    case notPrivate(mode: UInt32)
     /// Another user's, and not root's.
     case foreign
 

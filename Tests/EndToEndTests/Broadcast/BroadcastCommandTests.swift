@@ -57,7 +57,7 @@ struct BroadcastCommandTests {
         let place = try await PushingService(.init(held))
         try place.register((0..<20).map { _ in TestDevice() })
         let (status, output) = try await place.broadcast("--no-wait")
-        #expect(status == 0 && output == "broadcast of sequence 0 to 0 event streams\n")
+        #expect(status == 1 && output.contains("no push was sent"), "\(output)")
         #expect(try place.round().accepted == 0)
         try held.release()
         _ = try await place.service.program.line(containing: "broadcast-ended ")
@@ -101,7 +101,8 @@ struct BroadcastCommandTests {
             #expect(
                 output == """
                     reveille: the service does not answer on its admin socket: is it running?
-                    hint: `journalctl -u reveille -p err` says why a unit does not start; by hand: `reveille serve`
+                    hint: `journalctl -u reveille -p err` says why a unit does not start; \
+                    by hand: `reveille serve`
 
                     """)
         }

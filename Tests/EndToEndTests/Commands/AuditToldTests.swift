@@ -107,7 +107,7 @@ struct AuditToldTests {
         let third = try Counts(service)
         #expect(third.registrations == told && third.broadcasts == 0)
         // Another generation, another draw.
-        try place.register(Array(devices.suffix(100)))
+        try place.register((0..<100).map { _ in TestDevice(pushPrefix: [0]) })
         #expect(try await service.command("rotate", "--now", "--yes").status == 0)
         #expect(try Counts(service).registrations == told)
         #expect(try await place.broadcast().status == 0)

@@ -85,17 +85,6 @@ struct CommandOutputTests {
         #expect(help == (try await RunningProgram.run(program, ["status", "--help"])))
     }
 
-    @Test("help has lines of 80 columns", arguments: ["reveille", "reveille-client"])
-    func width(_ program: String) async throws {
-        let help = try await ProgramHelp(program)
-        for words in [[]] + help.commands.map({ $0.name.split(separator: " ").map(String.init) }) {
-            let text = try await RunningProgram.run(program, words + ["--help"]).output
-            for line in text.split(separator: "\n") {
-                #expect(line.count <= 80, "\(words): \(line)")
-            }
-        }
-    }
-
     @Test(
         "progress is cut to the width of the terminal",
         .enabled(if: PythonScript.hasTerminals, "needs python3 and pseudo terminals (/dev/pts)"))

@@ -89,7 +89,7 @@ struct WebPushHostTests {
         let keys = #"{"p256dh":"\#(point)","auth":"BTBZMqHH6r4Tts7J_aSIgg"}"#
         let none = try register("https://fcm.googleapis.com/b", keys: keys, service)
         #expect(try none.status == 400 && code(none) == "push_token_malformed")
-        let long = "https://fcm.googleapis.com/" + String(repeating: "x", count: 400)
+        let long = "https://fcm.googleapis.com/" + String(repeating: "x", count: 480)
         let tooLong = try register(long, keys: Self.keys, service)
         #expect(try tooLong.status == 413 && code(tooLong) == "push_token_too_long")
         #expect(try register(long, service).status == 204)

@@ -119,7 +119,9 @@ enum ObliviousPeer {
             fields = {"Content-Type": kind} if kind else {}
             connection.request(method, parts.path or "/", body, fields)
             answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
+            # haproxy writes the names of fields in lower case.
+            fields = {name.title(): value for name, value in answer.getheaders()}
+            return answer.status, fields, answer.read()
 
         def exchange(plan):
             status, fields, keys = fetch(plan["keys"], "GET")

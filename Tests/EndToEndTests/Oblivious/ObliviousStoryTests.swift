@@ -151,10 +151,11 @@ struct ObliviousStoryTests {
         let plans = (0..<30).map { _ in place.plan("PUT", TestDevice()) }
         let answers = try await ObliviousPeer.exchange(plans)
         let statuses = answers.map { $0.inner?.status }
-        #expect(statuses.filter { $0 == 204 }.count == 10)
-        #expect(statuses.filter { $0 == 429 }.count == 20)
+        // Their part is ten. From the half on the next one is taken by chance, and some at once.
+        let taken = statuses.count { $0 == 204 }
+        #expect((5...15).contains(taken) && statuses.count { $0 == 429 } == 30 - taken)
         #expect(Set(answers.map(\.length)) == [Limits.obliviousAnswerBytes])
-        let challenge = answers.last?.inner
+        let challenge = answers.last { $0.inner?.status == 429 }?.inner
         #expect(challenge?.fields["retry-after"] == "60")
         #expect(challenge?.body.contains("\"challenge\"") == true)
         let device = TestDevice()

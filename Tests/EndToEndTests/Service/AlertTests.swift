@@ -19,20 +19,24 @@ struct AlertTests {
         let tests = try Repository.text("Tests/EndToEndTests/Service/AlertTests.swift")
         let rules = try String(contentsOf: PrometheusUnderTest.rules, encoding: .utf8)
         let names = rules.matches(of: /alert: (\w+)/).map { String($0.1) }
-        #expect(names.count == 9)
+        #expect(names.count == 10)
         for name in names {
             let isTested = ["\"", " "].contains { tests.contains("fires(\"\(name)\($0)") }
             #expect(isTested, "\(name)")
         }
     }
 
-    @Test("of a feed without a head, a key file that is gone, an audit, a service that is gone")
+    @Test("of an absent shard, a headless feed, a key file that is gone, an audit, no service")
     func troubles() async throws {
         let reserved = try WireServer.reservedPort()
-        let service = try await ServiceUnderTest(sections: Self.metrics(reserved.port))
+        let peers = "\n[cluster]\npeers = unix:nowhere.sock\n"
+        let service = try await ServiceUnderTest(sections: Self.metrics(reserved.port) + peers)
+        let deleted = try service.send("DELETE", "/v1/registration", token: TestDevice().token)
+        #expect(deleted.status == 503)
         let prometheus = try PrometheusUnderTest(reserved.port)
         try FileManager.default.removeItem(
             atPath: service.directory.path + "/service/feed/head")
+        try await prometheus.fires("ReveilleShardAway shard-away")
         try await prometheus.fires("ReveilleFeed feed-unreadable")
         try FileManager.default.removeItem(
             atPath: service.directory.path + "/service/keys/registration.key")

@@ -15,6 +15,8 @@ final class ClusterUnderTest {
     private let directory: TemporaryDirectory
     private let reserved: WireServer
     private let front: RunningProgram
+    /// Has the file of the key that shards read when they start again.
+    private let push: LoopbackAPNs
     /// The section that makes each shard a gateway of the same key.
     private let oblivious: String
 
@@ -24,6 +26,7 @@ final class ClusterUnderTest {
     ///   - count: of shards, the shipped file's three.
     ///   - push: where the wake-ups of all of them go.
     init(_ count: Int, _ push: LoopbackAPNs) async throws {
+        self.push = push
         directory = try TemporaryDirectory()
         reserved = try WireServer.reservedPort()
         let key = directory.path + "/oblivious.key"

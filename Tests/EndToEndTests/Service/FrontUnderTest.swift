@@ -157,7 +157,7 @@ extension FrontUnderTest.Kind {
 
     static let caddy = Self(
         description: "caddy", file: "Caddyfile", isTellingNetworks: false, whenGone: "502",
-        logging: { $0.replacing("output discard", with: "output stderr") },
+        logging: { $0.replacing("output discard", with: "output stderr\n\t\tlevel DEBUG") },
         arguments: { path, _ in ["run", "--config", path, "--adapter", "caddyfile"] },
         changes: { directory, socket, port in
             ["wake", "feed"].map { name in
@@ -168,7 +168,7 @@ extension FrontUnderTest.Kind {
                 )
             } + [
                 (
-                    "admin unix//var/lib/caddy/admin.sock",
+                    "admin {$CADDY_ADMIN:unix//var/lib/caddy/admin.sock}",
                     "admin unix/\(directory)/admin.sock\n\tauto_https disable_redirects"
                 ),
                 ("/run/reveille/http.sock", socket),

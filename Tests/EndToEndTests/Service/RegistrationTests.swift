@@ -89,7 +89,7 @@ struct RegistrationTests {
         #expect(try put(token, email) == "400 member_unknown")
         #expect(try put(token, #"{"service":"pager","token":"a"}"#) == "400 service_unknown")
         #expect(try put(token, #"{"service":"apns","token":"zz"}"#) == "400 push_token_malformed")
-        let long = #"{"service":"fcm","token":"\#(String(repeating: "a", count: 509))"}"#
+        let long = #"{"service":"fcm","token":"\#(String(repeating: "a", count: 589))"}"#
         #expect(try put(token, long) == "413 push_token_too_long")
         let endpoint = #"{"service":"webpush","endpoint":"https://127.0.0.1/x"}"#
         #expect(try put(token, endpoint) == "400 push_token_malformed")
