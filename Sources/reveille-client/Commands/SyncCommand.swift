@@ -15,7 +15,7 @@ let syncCommand = Command(
         exit status:
           0   up to date, also when the day's bytes are used up
           10  a match was reported, whatever failed beside
-          65  what came is not this feed, or no server of ours: nothing of it was used
+          65  not this feed, or no server of ours answered: nothing is used
           74  a match could not be reported and waits; or the state or the
               secrets cannot be read or written, or the disk is full
           75  the server cannot be reached, or another process works here:
