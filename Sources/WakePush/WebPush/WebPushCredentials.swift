@@ -52,8 +52,8 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
     package var message: String { "[webpush] key: \(description)" }
 
     private static let fresh =
-        "make one with reveille keygen --kind vapid FILE; apps must subscribe again with its "
-        + "public key"
+        "bring the key back; a new one (reveille keygen --kind vapid FILE) makes every app "
+        + "subscribe again"
 
     private var description: String {
         switch self {

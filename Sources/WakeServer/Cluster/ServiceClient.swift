@@ -10,14 +10,15 @@ package struct ServiceAddress: Sendable, Equatable {
     fileprivate let url: FetchURL
     fileprivate let socket: String?
 
-    static let expected = "unix:PATH, http://HOST:PORT or https://HOST"
+    static let expected = "unix:PATH of 107 bytes at most, http://HOST:PORT or https://HOST"
 
     /// - Parameter directory: where relative paths start.
     init?(_ text: String, _ directory: String) {
         let path = text.hasPrefix("unix:") ? String(text.dropFirst(5)) : nil
         socket = path.map { $0.hasPrefix("/") ? $0 : directory + "/" + $0 }
         self.text = socket.map { "unix:" + $0 } ?? text
-        guard path?.isEmpty != true,
+        // `sun_path` with its end (unix(7)).
+        guard path?.isEmpty != true, socket?.utf8.count ?? 0 <= 107,
             let url = FetchURL(ownNetwork: socket == nil ? text : "http://localhost/")
         else { return nil }
         self.url = url

@@ -7,7 +7,7 @@ import WakeSystem
 
 /// `reveille relay`: the self-hosted installations whose wake-ups a running service passes on.
 enum RelayCommand {
-    static let all = [allow, list, revoke, ObliviousRelayCommand.command]
+    static let all = [allow, list, revoke]
 
     private static let allow = Command(
         "relay allow", "pass on the wake-ups of a self-hosted installation",

@@ -28,8 +28,12 @@ struct RemoteWatchTests {
     func watches() async throws {
         let site = try await site()
         let watcher = try await watcher(of: site, key: site.feedKey)
+        // Nothing is wrong before the first look either.
+        let (status, text) = try await watcher.command("status")
+        #expect(status == 0 && !text.contains("expired") && !text.contains("problem"), "\(text)")
         let line = try await watcher.program.line(containing: "broadcast-started")
         #expect(line.contains("sequence=1 ") && line.contains("reasons=watched"))
+        #expect(!watcher.program.output.contains(" error "), "\(watcher.program.output)")
     }
 
     @Test("it believes nothing that is not signed with the feed's key")

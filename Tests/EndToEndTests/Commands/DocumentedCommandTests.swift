@@ -18,7 +18,6 @@ struct DocumentedCommandTests {
         "Deploy/build", "Deploy/reproduce",  // built already
         "Deploy/try", "Tests/check",  // runs of their own
         "sudo cp Deploy/nginx.conf", "sudo systemctl restart nginx",  // FrontTests
-        "reveille relay serve-oblivious",  // ObliviousStoryTests
         "sudo systemctl daemon-reload && sudo systemctl enable --now reveille-feed-monitor",
         "sudo systemctl start reveille-feed-monitor",  // FeedMonitorTests
         "Deploy/install --user", "systemctl --user", "reveille-client", "curl",  // a device's

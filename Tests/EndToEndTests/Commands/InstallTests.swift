@@ -47,7 +47,7 @@ struct InstallTests {
         }
         expected["usr/local/share/man/man5/reveille.conf.5"] = 0o644
         for name in [
-            "reveille.service", "reveille-oblivious.service", "reveille@.service",
+            "reveille.service", "reveille@.service",
             "reveille-feed.service", "reveille-feed.timer", "reveille-audit.service",
             "reveille-audit.timer", "reveille-witness.service", "reveille-feed-monitor.service",
             "reveille-feed-monitor.timer",

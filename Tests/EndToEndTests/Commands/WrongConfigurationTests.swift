@@ -133,6 +133,7 @@ struct WrongConfigurationTests {
             "[metrics] listen is the address of [admin] listen"
         ),
         ("[page]\noperator =", "operator takes a name"),
+        ("[cluster]\npeers = unix:/" + String(repeating: "a", count: 107), "107 bytes at most"),
     ].map { line, words in Wrong(words) { try $0.append(line) } }
 
     /// Of a line that is there in another form.

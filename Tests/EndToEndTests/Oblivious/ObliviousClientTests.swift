@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The client behind a relay", .timeLimit(.minutes(5)))
+@Suite(
+    "The client behind a relay", .timeLimit(.minutes(5)),
+    .enabled(if: ObliviousRelay.program != nil, ObliviousRelay.missing))
 struct ObliviousClientTests {
     @Test("works for its proof through relay and gateway while many register, at its first call")
     func proof() async throws {
@@ -46,8 +48,7 @@ struct ObliviousClientTests {
         #expect(!sound.contains("\"stream\""), "\(sound)")
         #expect(try client.files() == before)
         #expect(try await place.count("oblivious_opened") == 1)
-        place.relay.signal(SIGKILL)
-        _ = await place.relay.exit()
+        await place.relay.stop(SIGKILL)
         let gone = try await client.command("doctor")
         #expect(gone.status == 75 && gone.output.contains("relay"), "\(gone.output)")
     }
@@ -55,12 +56,11 @@ struct ObliviousClientTests {
     @Test("goes through two relays, of which neither knows the other's part")
     func chain() async throws {
         let place = try await ObliviousPlace()
-        let (outer, port) = try await ObliviousPlace.startRelay(to: place.relayURL)
-        let client = try await place.client(relay: "http://127.0.0.1:\(port)/")
+        let outer = try await ObliviousRelay(to: place.relay.url)
+        let client = try await place.client(relay: outer.url)
         #expect(try await client.register(TestDevice()) == 0)
         #expect(try await client.command("unregister").status == 0)
-        outer.signal(SIGKILL)
-        _ = await outer.exit()
+        await outer.stop()
     }
 
     @Test("with a proxy, too, reaches the relay by a circuit that is not the feed's")
@@ -68,7 +68,7 @@ struct ObliviousClientTests {
         let place = try await ObliviousPlace()
         let (feed, relay) = (String(repeating: "f", count: 56), String(repeating: "r", count: 56))
         let proxy = try SocksProxy(hosts: [
-            feed + ".onion": place.service.port, relay + ".onion": place.relayPort,
+            feed + ".onion": place.service.port, relay + ".onion": place.relay.port,
         ])
         let client = try await ClientUnderTest(
             feed: "http://\(feed).onion/feed/", key: place.service.feedKey, "--service",
@@ -102,7 +102,7 @@ struct ObliviousClientTests {
             ),
             ("204 No Content\r\n\r\n", 65, "does not come from", "lead to this service?"),
             (
-                "302 Found\r\nLocation: \(place.relayURL)\r\nContent-Length: 0\r\n\r\n", 65,
+                "302 Found\r\nLocation: \(place.relay.url)\r\nContent-Length: 0\r\n\r\n", 65,
                 "answered 302", "it redirects"
             ),
             ("404 Not Found\r\n\(page)", 65, "answered 404", "lead to this service?"),
@@ -131,14 +131,13 @@ struct ObliviousClientTests {
     func gone() async throws {
         let place = try await ObliviousPlace()
         let dead = try WireServer.reservedPort()
-        let (relay, port) = try await ObliviousPlace.startRelay(to: dead.url + "/v1/oblivious")
-        let client = try await place.client(relay: "http://127.0.0.1:\(port)/")
+        let relay = try await ObliviousRelay(to: dead.url + "/v1/oblivious")
+        let client = try await place.client(relay: relay.url)
         let ended = try await client.command(
             "register", "apns", input: Array(TestDevice().pushText.utf8))
         #expect(ended.status == 75 && ended.output.contains("answered 503"), "\(ended.output)")
         #expect(ended.output.contains("does not reach the service's gateway"), "\(ended.output)")
         #expect(try place.service.rows() == 0)
-        relay.signal(SIGTERM)
-        #expect(await relay.exit() == 0)
+        #expect(await relay.stop() == 0)
     }
 }

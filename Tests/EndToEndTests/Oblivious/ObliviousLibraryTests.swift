@@ -4,7 +4,8 @@ import Testing
 
 @Suite(
     "libreveille behind a relay", .timeLimit(.minutes(5)),
-    .enabled(if: !Sanitizer.isActive, "programs without the sanitizer cannot load it"))
+    .enabled(if: !Sanitizer.isActive, "programs without the sanitizer cannot load it"),
+    .enabled(if: ObliviousRelay.program != nil, ObliviousRelay.missing))
 struct ObliviousLibraryTests {
     private static let script = #"""
         import signal
@@ -51,7 +52,7 @@ struct ObliviousLibraryTests {
             [
                 "LD_LIBRARY_PATH=\(directory.path)", "python3", "-c", Self.script,
                 Repository.absolute("Tests/Examples/Python"), place.service.url + "/feed/",
-                place.service.feedKey, place.service.url, place.relayURL, directory.path,
+                place.service.feedKey, place.service.url, place.relay.url, directory.path,
             ])
         _ = try await program.line(containing: "registered")
         #expect(try place.service.rows() == 1)

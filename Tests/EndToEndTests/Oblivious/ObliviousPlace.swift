@@ -5,14 +5,12 @@ import TestSupport
 /// client.
 final class ObliviousPlace {
     let service: ServiceUnderTest
-    let relay: RunningProgram
-    let relayPort: UInt16
+    let relay: ObliviousRelay
 
     var gateway: String { service.url + "/v1/oblivious" }
-    var relayURL: String { "http://127.0.0.1:\(relayPort)/" }
 
     /// - Parameter sections: added to the service's configuration.
-    init(sections: String = "", perMinute: Int = 1_000_000) async throws {
+    init(sections: String = "") async throws {
         service = try await ServiceUnderTest(sections: sections)
         let place = service.directory.path + "/service"
         try await Self.makeKey(place + "/keys/oblivious.key")
@@ -22,31 +20,14 @@ final class ObliviousPlace {
             toFile: file, atomically: true, encoding: .utf8)
         try Self.succeed(await service.command("reload"))
         try Self.succeed(await service.command("feed", "refresh"))
-        (relay, relayPort) = try await Self.startRelay(
-            to: service.url + "/v1/oblivious", perMinute: perMinute)
-    }
-
-    /// Starts a relay before a gateway, or before another relay.
-    static func startRelay(
-        to gateway: String, perMinute: Int = 1_000_000, _ words: String...
-    ) async throws -> (RunningProgram, port: UInt16) {
-        let relay = try RunningProgram(
-            "reveille",
-            [
-                "relay", "serve-oblivious", "--gateway", gateway,
-                "--listen", "127.0.0.1:0", "--per-minute", "\(perMinute)",
-            ] + words)
-        let line = try await relay.line(containing: "listening on port ")
-        let word = try ServiceUnderTest.word(after: "on port ", in: line)
-        guard let port = UInt16(word) else { throw TestFailure(line) }
-        return (relay, port)
+        relay = try await ObliviousRelay(to: service.url + "/v1/oblivious")
     }
 
     /// A new profile that registers through a relay: this place's unless another is named.
     func client(relay: String? = nil) async throws -> ClientUnderTest {
         try await ClientUnderTest(
             feed: service.url + "/feed/", key: service.feedKey, "--service", service.url,
-            "--oblivious", relay ?? relayURL, "--channel", "poll")
+            "--oblivious", relay ?? self.relay.url, "--channel", "poll")
     }
 
     private static func makeKey(_ path: String) async throws {
@@ -105,7 +86,7 @@ final class ObliviousPlace {
         _ method: String, _ device: TestDevice, cipher: Int? = nil, key: Int? = nil
     ) -> ObliviousPeer.Plan {
         var plan = ObliviousPeer.Plan(
-            url: relayURL, keys: service.url + "/.well-known/ohttp-gateway", method: method)
+            url: relay.url, keys: service.url + "/.well-known/ohttp-gateway", method: method)
         plan.token = device.token
         plan.cipher = cipher
         plan.key = key
