@@ -9,7 +9,7 @@ struct Health: Sendable {
     let store: StoreCounters
 
     private static let fields: [(StaticString, String)] =
-        [("Content-Type", "text/plain")] + Response.privateFields
+        [("Content-Type", "text/plain; charset=utf-8")] + Response.privateFields
     private static let well = Response(200, fields: fields, body: .bytes(Array("ok\n".utf8)))
     private static let unwell = Response(
         503, fields: fields, body: .bytes(Array("unavailable\n".utf8)))

@@ -57,6 +57,11 @@ struct JSONTests {
         }
         let bare = try decode(#"{"service":"webpush","endpoint":"https://a.b/"}"#).get()
         #expect(bare.keys == nil)
+        // As PushSubscription.toJSON() gives them.
+        for time in ["null", "1796443740000", "-1.5e3"] {
+            let body = Self.webPush(Self.keys()).dropLast() + #","expirationTime":\#(time)}"#
+            #expect(try decode(String(body)).get().keys != nil)
+        }
     }
 
     static let refused: [(String, RegistrationBodyError)] = [
@@ -84,6 +89,8 @@ struct JSONTests {
         (webPush(keys(point: "A" + point.dropFirst())), .token(.malformed)),
         (webPush(keys(auth: auth + "AA")), .token(.malformed)),
         (webPush(keys(), path: 507), .token(.tooLong)),
+        (webPush(keys() + #","expirationTime":"soon""#), .json(.malformed)),
+        (#"{"service":"fcm","token":"a","expirationTime":null}"#, .json(.unknownMember)),
         (#"{"service":"fcm","token":"a\u0000b"}"#, .json(.malformed)),
         (#"{"service":"fcm","token":"\ud800"}"#, .json(.malformed)),
         (#"{"service":"fcm","token":"\ud800\u0041"}"#, .json(.malformed)),

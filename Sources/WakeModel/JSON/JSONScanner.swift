@@ -131,6 +131,11 @@ package struct JSONScanner {
         }
     }
 
+    /// Passes over a number that is not needed, or null.
+    package mutating func skipNumberOrNull() throws(JSONError) {
+        if !takeWord("null") { try skipNumber() }
+    }
+
     /// RFC 8259 §6
     private mutating func skipNumber() throws(JSONError) {
         _ = take(UInt8(ascii: "-"))

@@ -80,7 +80,7 @@ package enum Problem: Sendable, CaseIterable {
         case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
         case .pushTokenMalformed: "the push token is not of the form its service issues"
         case .pushTokenTooLong:
-            "the push token is longer than 588 bytes, or an endpoint with keys than 506"
+            "the push token is longer than its service's may be (an endpoint with keys: 506 bytes)"
         case .serviceOff: "this installation sends nothing through that push service"
         case .notNeeded: "this installation wakes apps of that push service by a topic"
         case .pushHostNotAllowed: "this installation sends nothing to the host of that endpoint"

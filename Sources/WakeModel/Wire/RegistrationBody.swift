@@ -1,7 +1,8 @@
 import WakeSystem
 
 /// The body of `PUT /v1/registration`: exactly `service` and `token`, or for Web Push `endpoint`
-/// and perhaps `keys`; `proof` where the service asked for one.
+/// and perhaps `keys`, as `PushSubscription.toJSON()` has them; `proof` where the service asked for
+/// one.
 package struct RegistrationBody {
     package let token: PushToken
     package let proof: RegistrationProof?
@@ -12,6 +13,7 @@ package struct RegistrationBody {
         var proof: RegistrationProof?
         var secret: (member: Member, text: SecretBytes)?
         var keys: Result<SubscriptionKeys, PushTokenError>?
+        var isSubscription = false
         do {
             var scanner = try JSONScanner(body)
             try scanner.document { (scanner) throws(JSONError) in
@@ -21,6 +23,11 @@ package struct RegistrationBody {
                         let word = try scanner.string()
                         service = PushService(name: word.span)
                     case .keys: keys = try Self.readKeys(&scanner)
+                    case .expirationTime:
+                        // Push API §7: when the subscription ends, or null. The push service
+                        // tells that as well.
+                        try scanner.skipNumberOrNull()
+                        isSubscription = true
                     case .proof:
                         proof = RegistrationProof(text: try scanner.string())
                         guard proof != nil else { throw .malformed }
@@ -35,7 +42,9 @@ package struct RegistrationBody {
         } catch { throw .json(error) }
         guard let service else { throw .unknownService }
         guard let secret, secret.member.matches(service) else { throw .json(.missingMember) }
-        guard keys == nil || service == .webPush else { throw .json(.unknownMember) }
+        guard service == .webPush || keys == nil && !isSubscription else {
+            throw .json(.unknownMember)
+        }
         self.proof = proof
         do {
             token = try secret.text.withSpan { (text) throws(PushTokenError) in
@@ -88,6 +97,7 @@ package struct RegistrationBody {
         case token
         case endpoint
         case keys
+        case expirationTime
         case proof
 
         init?(_ name: Span<UInt8>) {
@@ -99,6 +109,8 @@ package struct RegistrationBody {
                 self = .endpoint
             } else if name.equals("keys") {
                 self = .keys
+            } else if name.equals("expirationTime") {
+                self = .expirationTime
             } else if name.equals("proof") {
                 self = .proof
             } else {

@@ -62,7 +62,8 @@ extension ConfigurationParser {
             "http.drain-seconds", \.drainSeconds, 0...300,
             "Seconds that requests under way have when the service ends."),
         key(
-            "http.origins", "*, or origins such as https://app.example.org", \.origins,
+            "http.origins",
+            "*, or origins such as https://app.example.org, with commas between several", \.origins,
             { $0?.text },
             "Web pages whose scripts may register, listen and fetch (CORS); without the key none."
         ) { value, _ in WebOrigins(list: value).map { .some($0) } },

@@ -124,12 +124,16 @@ struct Admission: Sendable {
     private var unneeded: UInt8 = 0
     /// The only one that looks at the push token itself: its endpoints name hosts.
     private var webPush: (any Gateway)?
+    /// What apps subscribe with (`applicationServerKey`), base64url; nil: Web Push is off.
+    private(set) var webPushKey: String?
 
     init(_ gateways: [any Gateway]) {
         for gateway in gateways {
             let bit: UInt8 = 1 << gateway.service.rawValue
             if gateway.wakesTokens { services |= bit } else { unneeded |= bit }
-            if gateway.service == .webPush { webPush = gateway }
+            guard gateway.service == .webPush else { continue }
+            webPush = gateway
+            webPushKey = (gateway as? WebPushGateway)?.publicKey
         }
     }
 

@@ -49,6 +49,8 @@ struct PublicRoutes: Sendable {
         } else if request.isPath("/") {
             let language = PageText.preferred(request.values(of: "accept-language"))
             responder.respond(.read(request) { transparency.page(language) })
+        } else if request.isPath("/v1/webpush") {
+            responder.respond(.read(request) { webPush() })
         } else if request.isPath("/v1/counters") {
             responder.respond(.read(request) { transparency.counters() })
         } else if request.isPath("/health") {
@@ -60,6 +62,18 @@ struct PublicRoutes: Sendable {
         } else {
             responder.respond(.problem(.notFound))
         }
+    }
+
+    /// The key that a web page or a UnifiedPush app subscribes with.
+    private func webPush() -> Response {
+        guard let key = registration.settings.now.admission.webPushKey else {
+            return .problem(.notFound)
+        }
+        var text = JSONText()
+        text.beginObject()
+        text.member("applicationServerKey", string: key)
+        text.endObject()
+        return .json(text.bytes)
     }
 
     private func subscribe(_ request: Request, _ responder: Responder) {

@@ -10,14 +10,14 @@ package enum WebOrigins: Sendable, Equatable {
     /// Origins as browsers write them (WHATWG HTML §7.1.1), such as `https://app.example.org`.
     case listed([String])
 
-    /// - Parameter list: `*`, or origins with spaces between them.
+    /// - Parameter list: `*`, or origins with commas or spaces between them.
     /// - Returns: nil when one is not in the form that a browser sends: it would never be equal.
     package init?(list: String) {
         if list == "*" {
             self = .all
             return
         }
-        let origins = list.split(separator: " ").map(String.init)
+        let origins = list.split { $0 == " " || $0 == "," }.map(String.init)
         guard !origins.isEmpty, origins.allSatisfy(Self.isSerialized) else { return nil }
         self = .listed(origins)
     }
@@ -26,7 +26,7 @@ package enum WebOrigins: Sendable, Equatable {
     package var text: String {
         switch self {
         case .all: "*"
-        case .listed(let origins): origins.joined(separator: " ")
+        case .listed(let origins): origins.joined(separator: ", ")
         }
     }
 
@@ -71,7 +71,7 @@ struct CrossOriginResponses: Sendable {
         ResponseFields(
             [
                 ("Access-Control-Allow-Origin", origin),
-                ("Access-Control-Expose-Headers", "Content-Range, Retry-After"),
+                ("Access-Control-Expose-Headers", "Content-Range, Retry-After, Reveille-Program"),
             ] + more)
     }
 
