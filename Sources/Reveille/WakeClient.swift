@@ -338,21 +338,16 @@ public actor WakeClient {
     /// The client's knowledge about itself.
     public var status: ClientStatus {
         let now = environment.wallSeconds()
-        let process = ClientStatus.Process(
-            stream: isRunning ? stream?.state ?? .unused : .unused,
-            streamCutAfter: isRunning ? stream?.cutAfter : nil, failure: runner.failure,
-            runningSince: runningSince,
-            nextCheck: !isRunning
-                ? nil
-                : scheduler.nextStart.map { start in
-                    now + max(.zero, start - environment.uptime()).wholeSeconds
-                })
         return ClientStatus(
             record: profile.record, head: try? profile.head,
             registration: (try? registration.state()) ?? .none,
             formerServices: (try? registration.formerServices()) ?? 0,
             matchesToDeliver: outbox.count, now: now, sharesOrigin: sharesOrigin,
-            quota: source.quota, process: process)
+            quota: source.quota, failure: runner.failure, runningSince: runningSince,
+            stream: stream?.state, streamCutAfter: stream?.cutAfter,
+            nextCheck: scheduler.nextStart.map { start in
+                now + max(.zero, start - environment.uptime()).wholeSeconds
+            })
     }
 
     /// Begins the feed again, the way out of a fork: the history that is served now is checked from

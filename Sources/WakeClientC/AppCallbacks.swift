@@ -64,11 +64,11 @@ struct AppCallbacks: Sendable {
 
     private func call(_ warning: Warning) {
         let function = unsafe unsafeBitCast(self.warning, to: OnWarning?.self)
-        let numbers = WarningValues(warning)
+        let numbers = warning.values
         unsafe warning.code.withCString { name in
             unsafe warning.description.withCString { text in
                 var values = unsafe reveille_warning(
-                    size: MemoryLayout<reveille_warning>.size, code: numbers.code, name: name,
+                    size: MemoryLayout<reveille_warning>.size, code: warning.number, name: name,
                     number: numbers.number, first: numbers.first, last: numbers.last,
                     since: numbers.since, text: text)
                 unsafe function?(pointer, &values)

@@ -72,11 +72,16 @@ public func reveille_close(_ name: OpaquePointer?) -> Int32 {
 @c @implementation
 public func reveille_free(_ text: UnsafeMutableRawPointer?) { unsafe free(text) }
 
+/// The addresses of all texts, which live as long as the library.
+private let errorTexts: (known: [Int32: UInt], unknown: UInt) = (
+    ErrorTexts.all.mapValues { unsafe UInt(bitPattern: strdup($0)) },
+    unsafe UInt(bitPattern: strdup("a number that is no error"))
+)
+
 /// An error as a sentence; never NULL.
 @c @implementation
 public func reveille_error_text(_ error: Int32) -> UnsafePointer<CChar>? {
-    let text = ErrorTexts.text(error)
-    return unsafe UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+    unsafe UnsafePointer(bitPattern: errorTexts.known[error] ?? errorTexts.unknown)
 }
 
 // MARK: Checks

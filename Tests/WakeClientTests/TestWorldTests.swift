@@ -176,36 +176,4 @@ struct TestWorldTests {
         let next = try await world.run { try await second.bytes(from: url, limit: 262_000) }
         #expect(next == head)
     }
-
-    @Test("a status comes back from its JSON, and so does what the command prints")
-    func statusCoding() async throws {
-        let world = try TestWorld()
-        let client = try WakeClient(
-            world.configuration(), secrets: secrets(world), environment: world.environment)
-        try world.feed.publish([Self.secret])
-        try await world.run { _ = try await client.synchronize() }
-        let status = await client.status
-        let decoded = try JSONDecoder().decode(
-            ClientStatus.self, from: JSONEncoder().encode(status))
-        #expect(decoded == status)
-        #expect(status.fingerprint != nil && status.lastChecked != nil)
-    }
-
-    @Test("every error has a sentence, which names no code and no place")
-    func texts() {
-        let errors: [ClientError] = [
-            .network, .tls, .httpStatus(503, retryAfter: .seconds(5)), .truncated, .tooLarge,
-            .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .state(.exposed),
-            .state(.newerVersion), .state(.unusable(5)), .locked, .diskFull,
-            .configuration(.feedKey), .configuration(.libraryMissing(package: "libcurl4")),
-            .protocolViolation, .notRegistered, .notServed, .stillRegistered, .secrets,
-            .metered(until: Date(timeIntervalSince1970: 0)), .source(.slow), .cancelled,
-        ]
-        let texts = errors.compactMap(\.errorDescription)
-        #expect(texts.count == errors.count)
-        for text in texts {
-            #expect(text.hasSuffix(".") && text.first?.isUppercase == true)
-            #expect(!text.contains("://") && !text.contains("error "))
-        }
-    }
 }

@@ -61,20 +61,20 @@ public enum ClientError: Error, Sendable, Equatable {
     case cancelled
 
     /// A fault of a head's proof.
-    public enum ProofFault: Sendable, Equatable {
+    public enum ProofFault: String, Sendable, CaseIterable {
         /// There is none, or it is something else.
         case missing
         /// It is another head's: one of the two comes from a stale cache.
-        case otherHead
+        case otherHead = "other-head"
         /// Of a log that is not the feed's, or not signed with its key.
-        case otherLog
+        case otherLog = "other-log"
         /// Too few witnesses of the policy have cosigned.
-        case noQuorum
+        case noQuorum = "no-quorum"
         /// The log is smaller than the one that was accepted before.
         case rollback
         /// The log does not contain the one that was accepted before: the publisher keeps two. The
         /// proof is kept in the state directory.
-        case otherHistory
+        case otherHistory = "other-history"
     }
 
     /// A fault of the state.
@@ -88,13 +88,13 @@ public enum ClientError: Error, Sendable, Equatable {
     }
 
     /// A fault of the app's own source. Matches found before are stored.
-    public enum SourceFault: Sendable, Equatable {
+    public enum SourceFault: String, Sendable, CaseIterable {
         /// It threw.
         case failed
         /// A call took longer than its time limit, and was cancelled.
         case slow
         /// A page's cursor is longer than `DataCursor.maximumByteCount`; nothing of it is stored.
-        case cursorTooLarge
+        case cursorTooLarge = "cursor-too-large"
         /// It said that there is more, and the cursor did not move.
         case stuck
         /// More than 4,096 pages in one cycle. The next one goes on after the last of them.
@@ -125,56 +125,6 @@ public enum ClientError: Error, Sendable, Equatable {
         case witnesses(line: Int)
         /// A shared library that is loaded at run time is missing; the package that brings it.
         case libraryMissing(package: String)
-    }
-}
-
-extension ClientError {
-    /// Trying again later can help without anybody changing anything.
-    public var isTransient: Bool {
-        switch self {
-        case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
-            .unwitnessed(.missing), .unwitnessed(.otherHead), .unwitnessed(.otherLog),
-            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .gatewayKey, .diskFull, .cancelled,
-            .metered, .source(.failed), .source(.slow), .source(.endless):
-            true
-        case .httpStatus(let status, _), .relay(let status, _):
-            status >= 500 || status == 429 || status == 408
-        case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration,
-            .protocolViolation, .notRegistered,
-            .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
-            false
-        }
-    }
-
-    /// A stable name for scripts, status files and logs.
-    public var code: String {
-        switch self {
-        case .network: "network"
-        case .tls: "tls"
-        case .httpStatus: "http-status"
-        case .truncated: "truncated"
-        case .tooLarge: "too-large"
-        case .badSignature: "bad-signature"
-        case .wrongFeed: "wrong-feed"
-        case .rollback: "rollback"
-        case .fork: "fork"
-        case .unwitnessed: "unwitnessed"
-        case .corruptBatch: "corrupt-batch"
-        case .state: "state"
-        case .locked: "locked"
-        case .diskFull: "disk-full"
-        case .configuration: "configuration"
-        case .protocolViolation: "protocol-violation"
-        case .gatewayKey: "gateway-key"
-        case .relay: "relay"
-        case .notRegistered: "not-registered"
-        case .notServed: "not-served"
-        case .stillRegistered: "still-registered"
-        case .secrets: "secrets"
-        case .metered: "metered"
-        case .source: "source"
-        case .cancelled: "cancelled"
-        }
     }
 }
 

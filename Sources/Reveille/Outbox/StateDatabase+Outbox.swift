@@ -144,12 +144,16 @@ extension StateDatabase {
     // MARK: Warnings
 
     func insert(_ warnings: [Warning]) throws(ClientError) {
-        let rows = warnings.map { warning -> [Value] in
-            let (code, values) = warning.row
-            return ([code] + values).map(Value.integer)
-        }
         try execute(
-            "INSERT INTO warning(code, first, second, third) VALUES(?, ?, ?, ?)", rows: rows)
+            "INSERT INTO warning(code, number, first, last, since) VALUES(?, ?, ?, ?, ?)",
+            rows: warnings.map { warning -> [Value] in
+                let values = warning.values
+                return [
+                    .text(warning.code), .integer(values.number),
+                    .integer(Int64(clamping: values.first)), .integer(Int64(clamping: values.last)),
+                    .integer(values.since),
+                ]
+            })
     }
 
     /// The oldest warning that is not one of `excluded`; nil when there is none.
@@ -157,12 +161,16 @@ extension StateDatabase {
         excluding excluded: Set<Int64> = []
     ) throws(ClientError) -> (id: Int64, warning: Warning)? {
         let found = try first(
-            "SELECT id, code, first, second, third FROM warning ORDER BY id"
+            "SELECT id, code, number, first, last, since FROM warning ORDER BY id"
         ) { row throws(ClientError) -> (id: Int64, warning: Warning)? in
             repeat {
                 guard !excluded.contains(row.integer(0)) else { continue }
-                let values = (2...4).map { row.integer($0) }
-                guard let warning = Warning(row.integer(1), values) else { throw .corruptRow }
+                let values = Warning.Values(
+                    number: row.integer(2), first: UInt64(clamping: row.integer(3)),
+                    last: UInt64(clamping: row.integer(4)), since: row.integer(5))
+                guard let warning = Warning(code: row.text(1) ?? "", values) else {
+                    throw .corruptRow
+                }
                 return (row.integer(0), warning)
             } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
             return nil
@@ -171,62 +179,11 @@ extension StateDatabase {
     }
 
     func dropRefusalWarnings() throws(ClientError) {
-        let code = Warning.registrationRefused(status: 0).row.code
-        try write(.warning, "DELETE FROM warning WHERE code=?", .integer(code))
+        let code = Warning.registrationRefused(status: 0).code
+        try write(.warning, "DELETE FROM warning WHERE code=?", .text(code))
     }
 
     func dropWarning(_ id: Int64) throws(ClientError) {
         try write(.warning, "DELETE FROM warning WHERE id=?", .integer(id))
-    }
-}
-
-/// The columns of a warning: its number and three values.
-extension Warning {
-    /// Warnings without a value.
-    private static let plain: [Int64: Warning] = [
-        4: .stale, 6: .badFeed, 7: .rollback, 8: .stateReset, 9: .diskFull, 10: .retired,
-        12: .cacheFull, 16: .secretsUnreadable, 18: .noQuorum, 19: .otherHistory,
-        20: .staleCosignature,
-    ]
-
-    fileprivate var row: (code: Int64, values: [Int64]) {
-        let (code, values): (Int64, [Int64]) =
-            switch self {
-            case .silence(let days): (1, [Int64(days)])
-            case .fork(let sequence): (2, [Int64(sequence)])
-            case .gap(let first, let last): (3, [Int64(first), Int64(last)])
-            case .clockSkew(let time): (5, [time.wholeSeconds])
-            case .registrationRefused(let status): (11, [Int64(status)])
-            case .distributorFails(let trouble): (13, [trouble.rawValue])
-            case .notChecked(let first, let last, let since):
-                (14, [Int64(first), Int64(last), since.wholeSeconds])
-            case .lostBatches(let first, let last): (15, [Int64(first), Int64(last)])
-            case .unusableSecrets(let count): (17, [Int64(count)])
-            case .noQuorum, .otherHistory, .staleCosignature, .stale, .badFeed, .rollback,
-                .stateReset, .diskFull, .retired, .cacheFull,
-                .secretsUnreadable:
-                (Self.plain.first { $0.value == self }?.key ?? 0, [])
-            }
-        return (code, Array((values + [0, 0, 0]).prefix(3)))
-    }
-
-    fileprivate init?(_ code: Int64, _ values: [Int64]) {
-        let (first, last) = (UInt64(clamping: values[0]), UInt64(clamping: values[1]))
-        switch code {
-        case 1: self = .silence(days: Int(values[0]))
-        case 2: self = .fork(sequence: first)
-        case 3: self = .gap(first: first, last: last)
-        case 5: self = .clockSkew(.seconds(values[0]))
-        case 11: self = .registrationRefused(status: Int(values[0]))
-        case 13:
-            guard let trouble = DistributorTrouble(rawValue: values[0]) else { return nil }
-            self = .distributorFails(trouble)
-        case 14: self = .notChecked(first: first, last: last, since: Date(seconds: values[2]))
-        case 15: self = .lostBatches(first: first, last: last)
-        case 17: self = .unusableSecrets(count: Int(values[0]))
-        default:
-            guard let plain = Self.plain[code] else { return nil }
-            self = plain
-        }
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import WakeFeed
 import WakeFetch
 import WakeModel
@@ -22,9 +23,14 @@ package struct ProfileAccess {
         database = try StateDatabase(inspecting: configuration.stateDirectory)
     }
 
-    /// The status of the other process, as far as it is stored.
+    /// The status that the running client answers with; as stored when none answers.
     package func status() throws(ClientError) -> ClientStatus {
-        ClientStatus(
+        let answer = ControlSocket.ask(.status, configuration.stateDirectory, seconds: 5)
+        if let answer, let status = try? JSONDecoder().decode(ClientStatus.self, from: Data(answer))
+        {
+            return status
+        }
+        return ClientStatus(
             record: try record(), head: try database.head().flatMap(FeedHead.init(stored:)),
             registration: try registration(),
             formerServices: try database.formerRegistrationCount(),
@@ -45,11 +51,6 @@ package struct ProfileAccess {
             token.map { .registered($0.wire) } ?? .absent, at: address,
             now: environment.wallSeconds(), newToken: environment.newInstanceToken())
         ControlSocket.notify(configuration.stateDirectory)
-    }
-
-    /// The status that the running client answers with, as JSON; nil when none answers.
-    package func runningStatus() -> [UInt8]? {
-        ControlSocket.ask(.status, configuration.stateDirectory, seconds: 5)
     }
 
     /// Has the running client deliver a planted match.
@@ -108,5 +109,4 @@ package struct ProfileAccess {
                 position: .feed(FeedCursor(key: feed.key)),
                 health: FeedHealth(startingAt: environment.wallSeconds()))
     }
-
 }

@@ -181,11 +181,6 @@ package struct ProfileDiagnostics {
         return Cached(batches: names.count, bytes: sizes.reduce(0, +), lost: lost)
     }
 
-    /// The status that the running client answers with, as JSON; nil when none answers.
-    package func runningStatus() -> [UInt8]? {
-        ControlSocket.ask(.status, configuration.stateDirectory, seconds: 5)
-    }
-
     /// The process that holds the profile; nil when none is seen.
     package static func holder(of configuration: ClientConfiguration) -> Int32? {
         Files.lockHolder(of: configuration.stateDirectory + "/lock")

@@ -10,7 +10,7 @@ import WakeSystem
 /// (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 5
+    static let version: Int64 = 6
 
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
@@ -136,8 +136,8 @@ final class StateDatabase {
                   note BLOB NOT NULL, delivered INTEGER NOT NULL, failures INTEGER NOT NULL,
                   not_before INTEGER NOT NULL) WITHOUT ROWID, STRICT;
                 CREATE TABLE warning(
-                  id INTEGER PRIMARY KEY, code INTEGER NOT NULL, first INTEGER NOT NULL,
-                  second INTEGER NOT NULL, third INTEGER NOT NULL) STRICT;
+                  id INTEGER PRIMARY KEY, code TEXT NOT NULL, number INTEGER NOT NULL,
+                  first INTEGER NOT NULL, last INTEGER NOT NULL, since INTEGER NOT NULL) STRICT;
                 CREATE TABLE source(
                   one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL) STRICT;
                 CREATE TABLE traffic(

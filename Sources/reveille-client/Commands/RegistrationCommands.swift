@@ -44,10 +44,7 @@ private func pushToken(_ invocation: Invocation) throws(CommandFailure) -> AppPu
     do throws(AppPushToken.Fault) {
         return try AppPushToken(service, text: text)
     } catch {
-        throw .usage(
-            error == .tooLong
-                ? "the push token is longer than 588 bytes"
-                : "the push token is not of the form its service issues")
+        throw .usage(error.phrase)
     }
 }
 

@@ -1,7 +1,6 @@
 import Reveille
 import WakeCommand
 import WakeFeed
-import WakeModel
 import WakeSystem
 
 /// Past matches that are shown.
@@ -14,14 +13,15 @@ let statusCommand = Command(
         Times in JSON are seconds since 1970. `stream` is unused, connecting, connected, waiting,
         refused or silent: accepted by the service, but what it sends is kept back on the way.
         `streamCutSeconds` is the time after which a proxy on the way cuts the streams.
-        `checkFailure` is of the last check, `failure` of the last attempt to register.
+        `checkFailure` is of the last check, `failure` of the last attempt to register; after each
+        `Detail` names it with its values, such as `http-status 503 60` for a Retry-After of 60 s.
         """
 ) { invocation throws(CommandFailure) in
     let (profile, configuration) = try Profile.open(invocation)
     let report = try mapError(CommandFailure.init) { () throws(ClientError) in
         let access = try ProfileAccess(configuration)
         return StatusReport(
-            stored: try access.status(), running: access.runningStatus(),
+            status: try access.status(),
             holder: ProfileDiagnostics.holder(of: configuration),
             delivered: try access.deliveredMatches(limit: shownMatches),
             changed: (try? FileStatus(of: profile.configurationFile))?.modified)
@@ -30,11 +30,9 @@ let statusCommand = Command(
     return .success
 }
 
-/// The state of a profile as stored, and as the running client tells it.
+/// The state of a profile, as the running client tells it, or as status.
 private struct StatusReport {
-    let stored: ClientStatus
-    /// The running client's answer; nil when none runs, or it runs without `run`.
-    let running: [UInt8]?
+    let status: ClientStatus
     /// The process that holds the profile.
     let holder: Int32?
     let delivered: [MatchID]
@@ -43,9 +41,7 @@ private struct StatusReport {
 
     /// Members are added at the end and never taken away: scripts read this.
     var json: String {
-        let members =
-            running.map { String(decoding: $0, as: UTF8.self) }
-            ?? stored.json(isRunning: holder != nil)
+        let members = status.json(isRunning: status.runningSince != nil || holder != nil)
         let ids = delivered.map { "\"\($0.text)\"" }.joined(separator: ",")
         return "\(members.dropLast()),\"process\":\(holder.map { "\($0)" } ?? "null"),"
             + "\"delivered\":[\(ids)]}"
@@ -55,39 +51,39 @@ private struct StatusReport {
         var lines = [
             "client          "
                 + (holder.map { "running, process \($0)" }
-                    ?? (running == nil ? "not running" : "running")),
-            "registration    \(Report.sentence(stored.registration))",
+                    ?? (status.runningSince == nil ? "not running" : "running")),
+            "registration    \(Report.sentence(status.registration))",
             "checked up to   "
-                + (stored.sequence == 0 ? "nothing yet" : "batch \(stored.sequence)"),
-            "matches waiting \(stored.matchesToDeliver)",
+                + (status.sequence == 0 ? "nothing yet" : "batch \(status.sequence)"),
+            "matches waiting \(status.matchesToDeliver)",
         ]
-        if let time = stored.lastVerified {
+        if let time = status.lastVerified {
             let age = max(0, ClientEnvironment.live.wallSeconds() - time.wholeSeconds)
             lines.append("last head       \(age) s ago")
         } else {
             lines.append("last head       none verified yet")
         }
-        if let time = stored.lastChecked {
+        if let time = status.lastChecked {
             let age = max(0, ClientEnvironment.live.wallSeconds() - time.wholeSeconds)
             lines.append("last check      \(age) s ago, of all that the feed names")
         }
-        if let unchecked = stored.unchecked {
+        if let unchecked = status.unchecked {
             let batches = Warning.batches(unchecked.lowerBound, unchecked.upperBound)
             lines.append("not checked     \(batches), or some of that")
         }
-        if let fingerprint = stored.fingerprint {
+        if let fingerprint = status.fingerprint {
             lines.append("fingerprint     \(fingerprint.text)")
         }
-        if let time = stored.waitingUntil {
-            lines.append("waiting         \(Report.waiting(stored.batchesWaiting, until: time))")
+        if let time = status.waitingUntil {
+            lines.append("waiting         \(Report.waiting(status.batchesWaiting, until: time))")
         }
-        if stored.pausedUntil != nil { lines.append("wakes           paused by the publisher") }
-        if stored.formerServices > 0 {
-            lines.append("former service  \(Report.former(stored.formerServices))")
+        if status.pausedUntil != nil { lines.append("wakes           paused by the publisher") }
+        if status.formerServices > 0 {
+            lines.append("former service  \(Report.former(status.formerServices))")
         }
-        if stored.isRetired { lines.append("feed            has ended") }
-        if stored.isForked { lines.append("feed            FORKED: nothing newer is checked") }
-        if stored.sharesOrigin {
+        if status.isRetired { lines.append("feed            has ended") }
+        if status.isForked { lines.append("feed            FORKED: nothing newer is checked") }
+        if status.sharesOrigin {
             lines.append(
                 "note            feed and registration share an origin: one operator sees who"
                     + " registers and who fetches")
@@ -98,35 +94,23 @@ private struct StatusReport {
 
     /// What only the running client knows.
     private var runningLines: [String] {
-        guard let running, let live = try? JSONValue(parsing: running) else { return [] }
-        var lines = ["stream          \(Self.sentence(ofStream: live))"]
-        if let seconds = live["streamCutSeconds"].integer {
-            lines.append("streams         CUT: \(Report.cutStreams(after: seconds))")
+        guard let since = status.runningSince else { return [] }
+        var lines = ["stream          \(status.stream.phrase)"]
+        if let time = status.streamCutAfter {
+            let cut = Report.cutStreams(after: Int(time.wholeSeconds))
+            lines.append("streams         CUT: \(cut)")
         }
-        let code = { (name: String) in live[name].text.isEmpty ? nil : live[name].text }
-        if let failure = code("checkFailure") { lines.append("check           failed: \(failure)") }
-        if let failure = code("failure") { lines.append("registration    failed: \(failure)") }
-        let now = Int(ClientEnvironment.live.wallSeconds())
-        if let time = live["nextCheck"].integer {
-            lines.append("next check      in \(max(0, time - now)) s at the latest")
+        if let failure = status.failure {
+            lines.append("check           failed: \(failure.phrase)")
         }
-        if let changed, let since = live["runningSince"].integer, changed > since {
+        if let time = status.nextCheck {
+            let wait = max(0, time.wholeSeconds - ClientEnvironment.live.wallSeconds())
+            lines.append("next check      in \(wait) s at the latest")
+        }
+        if let changed, changed > since.wholeSeconds {
             lines.append(
                 "note            client.conf was changed since this client started: restart it")
         }
         return lines
-    }
-
-    private static func sentence(ofStream live: JSONValue) -> String {
-        switch live["stream"].text {
-        case "unused": "not used, this client polls"
-        case "connecting": "is being opened"
-        case "connected": "connected"
-        case "refused":
-            "refused with status \(live["streamStatus"].integer ?? 0), tried again later"
-        case "silent":
-            "SILENT: accepted, but nothing comes; a proxy on the way keeps it back. Polling goes on"
-        default: "closed, tried again later"
-        }
     }
 }

@@ -214,30 +214,21 @@ private struct SyncReport {
     var undelivered = 0
 
     /// A sentence about batches that wait for another day.
-    var waiting: String? { figures.until.map { Report.waiting(figures.waiting, until: $0) } }
-
-    private var figures: (name: String, batches: Int, waiting: Int, until: Date?) {
-        switch outcome {
-        case .success(.upToDate): ("up-to-date", 0, 0, nil)
-        case .success(.checked(let batches, _)): ("checked", batches, 0, nil)
-        case .success(.metered(let batches, _, let waiting, let until)):
-            ("metered", batches, waiting, until)
-        case .success(.behind): ("behind", 0, 0, nil)
-        case .success(.retired): ("retired", 0, 0, nil)
-        case .success(.ignored): ("ignored", 0, 0, nil)
-        case .failure: ("failed", 0, 0, nil)
-        }
+    var waiting: String? {
+        guard case .success(let end) = outcome, let until = end.figures.until else { return nil }
+        return Report.waiting(end.figures.waiting, until: until)
     }
 
     /// - Parameter code: of a failure before the library was asked.
     func json(failing code: String? = nil) -> [UInt8] {
         var failure = code.map { "\"\($0)\"" } ?? "null"
         if case .failure(let error) = outcome { failure = Report.code(error) }
-        let figures = figures
+        let figures = code == nil ? try? outcome.get().figures : nil
         let members = [
-            "\"outcome\":\"\(code == nil ? figures.name : "failed")\"", "\"failure\":\(failure)",
-            "\"batches\":\(figures.batches)", "\"batchesWaiting\":\(figures.waiting)",
-            "\"waitingUntil\":\(figures.until.map { "\($0.wholeSeconds)" } ?? "null")",
+            "\"outcome\":\"\(figures?.name ?? "failed")\"", "\"failure\":\(failure)",
+            "\"batches\":\(figures?.batches ?? 0)",
+            "\"batchesWaiting\":\(figures?.waiting ?? 0)",
+            "\"waitingUntil\":\((figures?.until?.wholeSeconds).map { "\($0)" } ?? "null")",
         ]
         var text = Array("{\(members.joined(separator: ",")),\"matches\":[".utf8)
         for (index, match) in matches.enumerated() {

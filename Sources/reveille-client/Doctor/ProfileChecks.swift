@@ -103,26 +103,15 @@ struct StateChecks {
     let configuration: ClientConfiguration
 
     func findings() -> [Finding] {
-        let running = diagnostics.runningStatus()
         let holder = ProfileDiagnostics.holder(of: configuration)
         let client = Finding.ok(
-            "client",
-            holder.map { "running, process \($0)" }
-                ?? (running == nil ? "not running" : "running"))
+            "client", holder.map { "running, process \($0)" } ?? "not running")
         // Opening the state further would create one.
         guard let version = diagnostics.stateVersion else {
             let hint = "reveille-client sync, or run, makes it"
             return [.warning("state", "there is none yet", hint: hint), client]
         }
         var findings: [Finding] = [.ok("state", "whole, version \(version)"), client]
-        let live = running.flatMap { try? JSONValue(parsing: $0) }
-        if let seconds = live?["streamCutSeconds"].integer {
-            findings.append(
-                .warning(
-                    "streams", Report.cutStreams(after: seconds),
-                    hint: "ask the service's operator: stream-keep-alive-seconds in reveille.conf "
-                        + "must be shorter than the time after which the front cuts"))
-        }
         do throws(ClientError) {
             let status = try ProfileAccess(configuration).status()
             findings += [Self.registration(status.registration)] + Self.findings(status)
@@ -143,27 +132,29 @@ struct StateChecks {
     }
 
     private static func registration(_ state: RegistrationState) -> Finding {
-        let subject = "registration"
-        return switch state {
-        case .none, .registered: .ok(subject, state.name)
-        case .proving: .ok(subject, Report.sentence(state))
-        case .suspended:
-            .warning(
-                subject, "switched off by the publisher for now",
-                hint: "it is made when the publisher allows it again")
-        case .registering(let failure):
-            .warning(
-                subject, "on its way",
-                hint: failure.flatMap { CommandFailure($0).hint } ?? "run and sync keep trying")
-        case .unregistering:
-            .warning(
-                subject, "being given up, and not acknowledged yet",
-                hint: "run and sync keep trying")
+        let (subject, hint) = ("registration", "run and sync keep trying")
+        guard let failure = state.failure else {
+            return switch state {
+            case .none, .registered, .proving: .ok(subject, state.phrase)
+            case .suspended, .registering, .unregistering:
+                .warning(subject, state.phrase, hint: hint)
+            }
         }
+        let text = "\(state.phrase): \(failure.phrase)"
+        return failure.isTransient
+            ? .warning(subject, text, hint: failure.hint ?? hint)
+            : .failed(subject, text, hint: failure.hint ?? "ask the service's operator")
     }
 
     private static func findings(_ status: ClientStatus) -> [Finding] {
         var findings: [Finding] = []
+        if let time = status.streamCutAfter {
+            findings.append(
+                .warning(
+                    "streams", Report.cutStreams(after: Int(time.wholeSeconds)),
+                    hint: "ask the service's operator: stream-keep-alive-seconds in reveille.conf "
+                        + "must be shorter than the time after which the front cuts"))
+        }
         if status.matchesToDeliver > 0 {
             let text = "\(status.matchesToDeliver) matches wait to be reported"
             let hint = "run and sync report them; does the program of --on-match end with 0?"

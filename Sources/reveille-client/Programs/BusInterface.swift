@@ -59,10 +59,10 @@ final class BusInterface: EventSink {
     func publish(_ status: ClientStatus) {
         let entries = status.members.compactMap { name, value -> (String, BusValue)? in
             switch value {
-            case .word(let word)?: (name, .string(word))
-            case .number(let number)?: (name, .int64(number))
-            case .flag(let flag)?: (name, .boolean(flag))
-            case nil: nil
+            case .word(let word): (name, .string(word))
+            case .number(let number): (name, .int64(number))
+            case .flag(let flag): (name, .boolean(flag))
+            case .null: nil
             }
         }
         state.withLock { $0.status = .options(entries) }

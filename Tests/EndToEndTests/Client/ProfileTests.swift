@@ -188,11 +188,12 @@ struct ProfileTests {
         let members = try #require(object as? [String: Any])
         #expect(
             members.keys.sorted() == [
-                "batchesWaiting", "checkFailure", "delivered", "failure", "fingerprint",
-                "firstUnchecked", "forked", "formerServices", "lastChecked", "lastUnchecked",
-                "lastVerified", "matchesToDeliver", "nextCheck", "pausedUntil", "process",
-                "registration", "retired", "running", "runningSince", "sequence", "sharesOrigin",
-                "stream", "streamCutSeconds", "streamStatus", "waitingUntil",
+                "batchesWaiting", "checkFailure", "checkFailureDetail", "delivered", "failure",
+                "failureDetail", "fingerprint", "firstUnchecked", "forked", "formerServices",
+                "lastChecked", "lastUnchecked", "lastVerified", "matchesToDeliver", "nextCheck",
+                "pausedUntil", "process", "registration", "retired", "running", "runningSince",
+                "sequence", "sharesOrigin", "stream", "streamCutSeconds", "streamStatus",
+                "waitingUntil",
             ])
         #expect(members["registration"] as? String == "none")
         #expect(members["running"] as? Bool == false)

@@ -142,7 +142,7 @@ struct ServiceOffTests {
                 """
                 not registered: the service sends nothing to such a push token
                 hint: its operator has not configured this push service, or not this endpoint's \
-                host; until then `reveille-client run` is woken by the event stream
+                host; until then the event stream and polls wake this client
 
                 """), "\(output)")
         #expect(try await client.status("registration") == "\"registering\"")

@@ -52,34 +52,8 @@ public enum Warning: Sendable, Equatable {
     /// No pushes come from the UnifiedPush distributor until a person acts; stream and polls go on.
     case distributorFails(DistributorTrouble)
 
-    /// A stable name for scripts.
-    public var code: String {
-        switch self {
-        case .silence: "silence"
-        case .notChecked: "not-checked"
-        case .secretsUnreadable: "secrets-unreadable"
-        case .unusableSecrets: "unusable-secrets"
-        case .lostBatches: "lost-batches"
-        case .fork: "fork"
-        case .gap: "gap"
-        case .stale: "stale"
-        case .noQuorum: "no-quorum"
-        case .otherHistory: "other-history"
-        case .staleCosignature: "stale-cosignature"
-        case .clockSkew: "clock-skew"
-        case .badFeed: "bad-feed"
-        case .rollback: "rollback"
-        case .stateReset: "state-reset"
-        case .diskFull: "disk-full"
-        case .cacheFull: "cache-full"
-        case .retired: "retired"
-        case .registrationRefused: "registration-refused"
-        case .distributorFails: "distributor-fails"
-        }
-    }
-
     /// The reason that a UnifiedPush distributor brings no pushes.
-    public enum DistributorTrouble: Int64, Sendable, Equatable {
+    public enum DistributorTrouble: Int64, Sendable, CaseIterable {
         /// It is not there, or does not answer.
         case absent = 1
         /// It failed again and again.
@@ -95,54 +69,157 @@ public enum Warning: Sendable, Equatable {
     }
 }
 
+/// All that is said of a warning, once: state, JSON, D-Bus, C interface and texts read it here.
 extension Warning: CustomStringConvertible {
+    /// The rows of the table.
+    enum Name: String, CaseIterable {
+        case silence, notChecked, secretsUnreadable, unusableSecrets, lostBatches, fork, gap, stale
+        case noQuorum, otherHistory, staleCosignature, clockSkew, badFeed, rollback, stateReset
+        case diskFull, cacheFull, retired, registrationRefused, distributorFails
+    }
+
+    /// The numbers of a warning; 0 where it has none.
+    package struct Values: Sendable, Equatable {
+        package var number: Int64 = 0
+        package var first: UInt64 = 0
+        package var last: UInt64 = 0
+        /// Seconds since 1970.
+        package var since: Int64 = 0
+    }
+
+    private struct Entry {
+        let name: Name
+        let number: Int32
+        /// In lower case and without the full stop.
+        let phrase: String
+        let values: Values
+
+        init(_ name: Name, _ number: Int32, _ phrase: String, _ values: Values = Values()) {
+            (self.name, self.number, self.phrase, self.values) = (name, number, phrase, values)
+        }
+    }
+
+    private var entry: Entry {
+        switch self {
+        case .silence(let days):
+            Entry(.silence, 1, "no news of the feed for \(days) days", Values(number: Int64(days)))
+        case .notChecked(let first, let last, let since):
+            Entry(
+                .notChecked, 2,
+                first == 0
+                    ? "the app's data did not come to its end since \(since.minuteText)"
+                    : "the feed names \(Self.batches(first, last)), and not all of that could be "
+                        + "checked since \(since.minuteText): it does not come, or not as it was "
+                        + "signed", Values(first: first, last: last, since: since.wholeSeconds))
+        case .secretsUnreadable:
+            Entry(
+                .secretsUnreadable, 3,
+                "the secrets cannot be read: nothing is checked until they can be")
+        case .unusableSecrets(let count):
+            Entry(
+                .unusableSecrets, 4,
+                "\(count) secrets do not have 16 to 1024 bytes: nothing is checked for them",
+                Values(number: Int64(count)))
+        case .lostBatches(let first, let last):
+            Entry(
+                .lostBatches, 5,
+                "the cache has lost \(Self.batches(first, last)): a secret that was added cannot "
+                    + "be checked against that any more, secrets of before were",
+                Values(first: first, last: last))
+        case .fork(let sequence):
+            Entry(
+                .fork, 6, "two different batches \(sequence) exist; nothing newer is checked",
+                Values(first: sequence, last: sequence))
+        case .gap(let first, let last):
+            Entry(
+                .gap, 7,
+                "\(Self.batches(first, last)) can never be checked: it was missed, or did not come "
+                    + "in time", Values(first: first, last: last))
+        case .stale:
+            Entry(.stale, 8, "the feed's head has expired")
+        case .noQuorum:
+            Entry(
+                .noQuorum, 18,
+                "too few witnesses have cosigned the feed's newest head: the one before stays in "
+                    + "force")
+        case .otherHistory:
+            Entry(
+                .otherHistory, 19,
+                "the feed's log does not contain what it contained before: somebody is shown "
+                    + "another one")
+        case .staleCosignature:
+            Entry(.staleCosignature, 20, "the witnesses' cosignatures are older than a head's life")
+        case .clockSkew(let time):
+            Entry(
+                .clockSkew, 9, "the clock differs from the feed's by \(time.wholeSeconds) s",
+                Values(number: time.wholeSeconds))
+        case .badFeed:
+            Entry(.badFeed, 10, "nothing but heads without a valid signature for a day")
+        case .rollback:
+            Entry(.rollback, 11, "nothing but heads older than one seen before for a day")
+        case .stateReset:
+            Entry(
+                .stateReset, 12,
+                "the state was damaged and begun again; matches may be reported again")
+        case .diskFull:
+            Entry(.diskFull, 13, "there is no room on the disk")
+        case .cacheFull:
+            Entry(
+                .cacheFull, 14,
+                "there is no room for fetched batches: they were checked, but a secret added later "
+                    + "will not be checked against them")
+        case .retired:
+            Entry(.retired, 15, "the feed has ended")
+        case .registrationRefused(let status):
+            Entry(
+                .registrationRefused, 16,
+                status == 422
+                    ? "the service sends nothing to such a push token: its operator has not "
+                        + "configured this push service, or not this endpoint's host"
+                    : "the service refuses the registration with status \(status)",
+                Values(number: Int64(status)))
+        case .distributorFails(let trouble):
+            Entry(
+                .distributorFails, 17,
+                "no pushes come: \(trouble.phrase); listening and polling go on",
+                Values(number: trouble.rawValue))
+        }
+    }
+
+    /// A stable name for scripts.
+    public var code: String { entry.name.rawValue.hyphenated }
+
+    /// Of `enum reveille_warning_code` in reveille.h.
+    package var number: Int32 { entry.number }
+
+    /// The numbers of the case.
+    package var values: Values { entry.values }
+
     /// A sentence in English for the person whose device it is.
     public var description: String { phrase.asSentence }
 
     /// The same in lower case and without the full stop, for lines of a terminal.
-    package var phrase: String {
-        switch self {
-        case .silence(let days): "no news of the feed for \(days) days"
-        case .notChecked(0, _, let since):
-            "the app's data did not come to its end since \(since.minuteText)"
-        case .notChecked(let first, let last, let since):
-            "the feed names \(Self.batches(first, last)), and not all of that could be checked "
-                + "since \(since.minuteText): it does not come, or not as it was signed"
-        case .secretsUnreadable: "the secrets cannot be read: nothing is checked until they can be"
-        case .unusableSecrets(let count):
-            "\(count) secrets do not have 16 to 1024 bytes: nothing is checked for them"
-        case .lostBatches(let first, let last):
-            "the cache has lost \(Self.batches(first, last)): a secret that was added cannot be "
-                + "checked against that any more, secrets of before were"
-        case .fork(let sequence):
-            "two different batches \(sequence) exist; nothing newer is checked"
-        case .gap(let first, let last):
-            "\(Self.batches(first, last)) can never be checked: it was missed, or did not come in "
-                + "time"
-        case .stale: "the feed's head has expired"
-        case .noQuorum:
-            "too few witnesses have cosigned the feed's newest head: the one before stays in force"
-        case .otherHistory:
-            "the feed's log does not contain what it contained before: somebody is shown another "
-                + "one"
-        case .staleCosignature: "the witnesses' cosignatures are older than a head's life"
-        case .clockSkew(let time): "the clock differs from the feed's by \(time.wholeSeconds) s"
-        case .badFeed: "nothing but heads without a valid signature for a day"
-        case .rollback: "nothing but heads older than one seen before for a day"
-        case .stateReset: "the state was damaged and begun again; matches may be reported again"
-        case .diskFull: "there is no room on the disk"
-        case .cacheFull:
-            "there is no room for fetched batches: they were checked, but a secret added later "
-                + "will not be checked against them"
-        case .retired: "the feed has ended"
-        case .registrationRefused(422):
-            "the service sends nothing to such a push token: its operator has not configured this "
-                + "push service, or not this endpoint's host"
-        case .registrationRefused(let status):
-            "the service refuses the registration with status \(status)"
-        case .distributorFails(let trouble):
-            "no pushes come: \(trouble.phrase); listening and polling go on"
-        }
+    package var phrase: String { entry.phrase }
+
+    /// - Returns: nil for another code, or values that it does not have.
+    init?(code: String, _ values: Values) {
+        let found = Self.all(values).first { $0.code == code && $0.values == values }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// One warning of each row with these values; a test asks for every `Name`.
+    static func all(_ values: Values) -> [Warning] {
+        let (number, first, last) = (Int(clamping: values.number), values.first, values.last)
+        return [
+            .silence(days: number),
+            .notChecked(first: first, last: last, since: Date(seconds: values.since)),
+            .secretsUnreadable, .unusableSecrets(count: number),
+            .lostBatches(first: first, last: last), .fork(sequence: first),
+            .gap(first: first, last: last), .stale, .noQuorum, .otherHistory, .staleCosignature,
+            .clockSkew(.seconds(values.number)), .badFeed, .rollback, .stateReset, .diskFull,
+            .cacheFull, .retired, .registrationRefused(status: number),
+        ] + (DistributorTrouble(rawValue: values.number).map { [.distributorFails($0)] } ?? [])
     }
 
     /// Numbers of batches.
