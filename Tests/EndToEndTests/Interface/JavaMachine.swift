@@ -40,10 +40,13 @@ final class JavaProgram {
     private var words: [String] { Self.small + ["-cp", directory.path, driver] }
 
     /// Starts it with other words than `machine`.
-    func start(_ arguments: [String]) throws -> RunningProgram {
-        try RunningProgram(
+    /// - Parameter language: of the phone, and its country, such as `fa-IR`; nil: this machine's.
+    func start(_ arguments: [String], language: String? = nil) throws -> RunningProgram {
+        let parts = (language ?? "").split(separator: "-")
+        let locale = zip(["language", "country"], parts).map { "-Duser.\($0)=\($1)" }
+        return try RunningProgram(
             path: InstalledPrograms.path("java") ?? "java",
-            words + arguments)
+            locale + words + arguments)
     }
 
     /// A phone that was never started before.

@@ -49,6 +49,21 @@ struct PhoneTests {
         #expect(await service.stop() == 0)
     }
 
+    @Test(
+        "a wait that is no number of seconds is none, and a refusal for good can be seen",
+        arguments: ["nan", "inf", "-5", "1e9", "Wed, 21 Oct 2026 07:28:00 GMT"])
+    func waits(_ wait: String) throws {
+        var state = Registration()
+        state.register(.fcm("token"), now: 1000)
+        guard case .send(let first) = state.next(now: 1000) else { throw TestFailure("rests") }
+        state.received(503, to: first, retryAfter: wait, now: 1000)
+        guard case .wait(let time) = state.next(now: 1000) else { throw TestFailure("no wait") }
+        #expect((1000...1030).contains(time))
+        guard case .send(let second) = state.next(now: time) else { throw TestFailure("rests") }
+        state.received(400, to: second, now: time)
+        #expect(state.isRefused && state.next(now: time) == .rest)
+    }
+
     @Test("a service that asks for work gets it, and an answer that is too late is asked again")
     func work() async throws {
         try await works { SwiftMachine() }

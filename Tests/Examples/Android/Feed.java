@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.SortedSet;
 import java.util.TreeSet;
 
@@ -193,16 +194,14 @@ public final class Feed {
             "malformedHead(table)");
         require(last > 0 || isZero(data, 56, 32), "malformedHead(table)");
         require(signer + 1 == keys.size() || last < froms.get(signer + 1), "badSignature");
-        require(last >= sequence, "rollback");
+        // What is signed and contradicts the newest accepted head is more than old.
+        require(last >= sequence, contradicts(data, first, last) ? "fork" : "rollback");
         require(last > sequence || headerHash.length == 0
             || Arrays.equals(part(data, 56, 32), headerHash), "fork");
         byte[] own = suffix(data, sequence);
         require(own == null || headerHash.length == 0
             || Arrays.equals(own, part(headerHash, 0, 8)), "fork");
-        for (long each = first; head.length > 0 && each <= last; each++) {
-            byte[] known = suffix(head, each);
-            require(known == null || Arrays.equals(known, suffix(data, each)), "fork");
-        }
+        require(!contradicts(data, first, last), "fork");
 
         List<String> warnings = new ArrayList<>();
         if (expires < now - TOLERANCE) warnings.add("stale");
@@ -228,6 +227,15 @@ public final class Feed {
         return warnings;
     }
 
+    /** Whether a head names another batch than the newest accepted one does, under one number. */
+    private boolean contradicts(byte[] data, long first, long last) {
+        for (long each = first; head.length > 0 && each <= last; each++) {
+            byte[] known = suffix(head, each);
+            if (known != null && !Arrays.equals(known, suffix(data, each))) return true;
+        }
+        return false;
+    }
+
     /** The batches that are named and were not checked, in their order: all of them are fetched,
      * match or not. */
     public List<Long> unchecked() {
@@ -239,8 +247,9 @@ public final class Feed {
 
     /** The path of a batch below the feed's URL. */
     public String path(long number) {
-        StringBuilder name = new StringBuilder(String.format("b/%020d-", number));
-        for (byte b : suffix(head, number)) name.append(String.format("%02x", b));
+        // Never in the digits of the phone's language.
+        StringBuilder name = new StringBuilder(String.format(Locale.ROOT, "b/%020d-", number));
+        for (byte b : suffix(head, number)) name.append(String.format(Locale.ROOT, "%02x", b));
         return name.toString();
     }
 

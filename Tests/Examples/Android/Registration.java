@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.crypto.Cipher;
@@ -56,6 +57,10 @@ public final class Registration {
 
     /** Whether the service has said that it holds the present push token. */
     public boolean isRegistered() { return wish != null && wish.equals(confirmed) && !isErasing; }
+
+    /** Whether the service refuses the present push token for good: a defect of the app, or a token
+     * of another form. Nothing is sent until there is another one. */
+    public boolean isRefused() { return isRefused; }
 
     /** Registers a push token, at each start of the app and whenever the system issues another. */
     public void register(PushToken token, long now) {
@@ -265,7 +270,7 @@ public final class Registration {
         private static String member(String name, String value) {
             StringBuilder text = new StringBuilder("\"").append(name).append("\":\"");
             for (char c : value.toCharArray()) {
-                if (c < ' ') text.append(String.format("\\u%04x", (int) c));
+                if (c < ' ') text.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
                 else if (c == '"' || c == '\\') text.append('\\').append(c);
                 else text.append(c);
             }
@@ -599,10 +604,18 @@ public final class Registration {
             }
         }
 
+        /** See {@link Registration#isRefused}. */
+        public boolean isRefused() {
+            synchronized (registration) {
+                return registration.isRefused();
+            }
+        }
+
         /**
          * Does all that is due: not on the main thread. A second thread waits for the first.
          *
-         * @return seconds until something is due again: before that, nothing is sent; -1 for never
+         * @return seconds until something is due again: before that, nothing is sent; -1 for never,
+         *     as all is done or {@link #isRefused}
          * @throws IOException from the storage: nothing is sent that was not written before
          */
         public long run(Running running) throws IOException {

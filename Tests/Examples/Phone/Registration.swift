@@ -51,8 +51,9 @@ public struct Registration: Codable, Sendable, Equatable {
     /// What the service said 204 to.
     private var confirmed: PushToken?
     private var isErasing = false
-    /// The service refuses this push token for good.
-    private var isRefused = false
+    /// Whether the service refuses the present push token for good: a defect of the app, or a token
+    /// of another form. Nothing is sent until there is another one.
+    public private(set) var isRefused = false
     private var failures = 0
     private var nextTime = 0.0
     private var challenge: Challenge?
@@ -123,7 +124,8 @@ public struct Registration: Codable, Sendable, Equatable {
         guard status != 204 else { return succeed(request, now) }
         proof = nil
         challenge = nil
-        let asked = retryAfter.flatMap(Double.init).map { min(max($0, 0), 86_400) } ?? 0
+        // RFC 9110 §10.2.3: digits. A number of Swift's could be "nan".
+        let asked = retryAfter.flatMap { UInt32($0) }.map { min(Double($0), 86_400) } ?? 0
         switch (status, request.method) {
         case (429, "PUT"):
             if !isErasing, let instanceToken {
