@@ -79,7 +79,7 @@ final class FeedReader {
         }
     }
 
-    /** One cycle of an app; its matches, to be stored with feed.saved() before anybody is told. */
+    /** One cycle of an app; its matches, to be stored with feed.saved() before the user is notified. */
     static List<Feed.Match> cycle(Feed feed, String url, List<byte[]> secrets)
             throws IOException, Feed.Refused {
         byte[] head = Feed.fetch(url, "head");
