@@ -1,7 +1,7 @@
 # Sourced by Deploy/try and Tests/check: what a clean Debian 12, Debian 13 or Ubuntu lacks. Packages
 # have the names of Debian 12; later systems know some of them as NAMEt64.
 
-# What is made under TMPDIR has sockets in it, whose paths have 107 bytes at most (unix(7)).
+# Files made under TMPDIR include sockets, whose paths have 107 bytes at most (unix(7)).
 TMPDIR=${TMPDIR:-/tmp}
 if ((${#TMPDIR} > 25)); then
     echo "TMPDIR is too long for sockets: using /tmp" >&2
@@ -13,7 +13,7 @@ need_swift() {
         echo "swift is missing: install Swift 6.3 or later from swift.org and put it on PATH" >&2
         exit 1
     fi
-    # What the toolchain's programs load, and what they link with.
+    # Libraries that the toolchain's programs load or link with.
     need_packages libncurses6 libsqlite3-0 libcurl4 libxml2 pkg-config
     dpkg-query -W -f='${db:Status-Abbrev}\n' 'libstdc++-*-dev' 2>/dev/null | grep -q '^ii' ||
         need_packages g++
