@@ -158,7 +158,9 @@ package enum ConnectionFault: Sendable, Hashable {
 
 /// The reason why a push service cannot be used now.
 package enum Unavailability: Sendable, Hashable {
-    case unreachable, unknownHost, pushback, noAccessToken, relayStopped, libraryMissing
+    case unreachable, unknownHost, pushback, noAccessToken, providerTokenUpdates, libraryMissing
+    /// Of the relay, and of the relay's own gateway.
+    case relayUnreachable, relayUnknownHost, relayFailing, relayStopped
     /// Unreachable, and the last connection was ended by the push service.
     case closed(GoAwayReason)
 
@@ -168,6 +170,10 @@ package enum Unavailability: Sendable, Hashable {
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
+        case .providerTokenUpdates: "provider-token-updates"
+        case .relayUnreachable: "relay-unreachable"
+        case .relayUnknownHost: "relay-unknown-host"
+        case .relayFailing: "relay-failing"
         case .relayStopped: "relay-stopped"
         case .libraryMissing: "library-missing"
         }
@@ -183,21 +189,34 @@ package enum Unavailability: Sendable, Hashable {
             "no host name of a push service resolves\n"
                 + "hint: check this machine's name service; the next round tries again"
         case .unreachable:
-            "the push service or relay cannot be reached\nhint: check the network, and host and "
-                + "port, or via, of this gateway; the next round tries again"
+            "the push service cannot be reached\nhint: check the network, and host and port of "
+                + "this gateway; the next round tries again"
         case .closed(let reason):
             "the push service cannot be reached; last GOAWAY: \(reason.rawValue)\n"
                 + "hint: the name is of RFC 9113, section 7, or of Apple's table of responses; "
                 + "check host and port of this gateway; the next round tries again"
         case .unknownHost:
             "the host name of the push service does not resolve\n"
-                + "hint: check this machine's name service, and host, or via, of this gateway"
+                + "hint: check this machine's name service, and host of this gateway"
         case .pushback:
             "the push service refused everything as too much or broken for minutes\n"
                 + "hint: nothing was deleted; the next round tries again"
         case .noAccessToken:
             "no access token could be had for minutes\nhint: check the network, and token_uri in "
                 + "the file of key; the next round tries again"
+        case .providerTokenUpdates:
+            "the push service says that provider tokens change too often: it is asked again after "
+                + "pauses of up to a minute\nhint: check that no other program uses the key of "
+                + "this gateway, and this machine's clock"
+        case .relayUnreachable:
+            "the relay cannot be reached; it is asked again every half minute\nhint: check the "
+                + "network, and via of this gateway, or ask the relay's owner"
+        case .relayUnknownHost:
+            "the host name of the relay does not resolve\n"
+                + "hint: check this machine's name service, and via of this gateway"
+        case .relayFailing:
+            "the relay, or a server in front of it, refuses everything as too much or broken; it "
+                + "is asked again every half minute\nhint: ask the relay's owner"
         case .relayStopped:
             "the relay's own gateway to this push service cannot be used now\nhint: nothing was "
                 + "deleted; the next round tries again; if it stays, ask the relay's owner"

@@ -69,6 +69,8 @@ package enum GatewayReport: Sendable {
     /// Wake-ups, by reference, that are given back unsent, as their host is behind the others: for
     /// another pass.
     case deferred([Int])
+    /// Why the gateway waits or sends little from now on; nil: it goes on as usual.
+    case delayed(GatewayFailure?)
     /// The last report: wake-ups without a result stay as they are.
     case failed(GatewayFailure)
 }

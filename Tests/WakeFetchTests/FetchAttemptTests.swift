@@ -8,22 +8,29 @@ struct FetchAttemptTests {
     private let timeout = FetchTimeout(
         connect: .seconds(9), total: .seconds(12), throughput: .idle(.seconds(1)))
 
-    @Test("each gets its share of the connect time that is left")
+    @Test("an address that leads nowhere costs a second, the last has the time that is left")
     func shares() throws {
         let first = FetchAttempt(timeout, addresses: addresses, at: .seconds(100))
         #expect(first.address == addresses[0])
-        #expect(first.connect == .seconds(3))
+        #expect(first.connect == .seconds(1))
         #expect(first.total == .seconds(12))
         // It failed at once.
         let second = try #require(first.next(at: .seconds(100)))
         #expect(second.address == addresses[1])
-        #expect(second.connect == .milliseconds(4500))
-        #expect(second.total == .seconds(12))
-        let third = try #require(second.next(at: .seconds(105)))
+        #expect(second.connect == .seconds(1))
+        let third = try #require(second.next(at: .seconds(101)))
         #expect(third.address == addresses[2])
-        #expect(third.connect == .seconds(4))
-        #expect(third.total == .seconds(7))
+        #expect(third.connect == .seconds(8))
+        #expect(third.total == .seconds(11))
         #expect(third.next(at: .seconds(105)) == nil)
+    }
+
+    @Test("of a short connect time each has its share")
+    func short() {
+        let timeout = FetchTimeout(
+            connect: .milliseconds(900), total: nil, throughput: .idle(.seconds(1)))
+        let first = FetchAttempt(timeout, addresses: addresses, at: .zero)
+        #expect(first.connect == .milliseconds(300))
     }
 
     @Test("none is begun when the time is over")

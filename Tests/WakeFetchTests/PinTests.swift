@@ -137,7 +137,7 @@ struct PinTests {
         await fetcher.close()
     }
 
-    @Test("an address that does not answer costs its share of the connect time, once")
+    @Test("an address that does not answer costs a second, once")
     func share() async throws {
         let server = LoopbackServer.answering(answer("200 OK", "x"))
         defer { server.stop() }
@@ -151,14 +151,11 @@ struct PinTests {
         defer { for socket in fillers + [first, listener] { Sockets.close(socket) } }
         let fetcher = try Fetcher.plain()
         let url = try FetchURL("http://localhost/")
-        var request = pinned(
-            url, to: ["127.0.0.5", "127.0.0.1"], port: server.port, connect: .seconds(6))
-        // Half of the connect time: after all of it there would be no second attempt.
+        let request = pinned(
+            url, to: ["127.0.0.5", "127.0.0.1"], port: server.port, connect: .seconds(60))
         let start = ContinuousClock.now
         #expect(try await fetcher.collect(request).0.status == 200)
-        #expect(start.duration(to: .now) > .milliseconds(2900))
-        // Half of an hour would exceed the total time.
-        request.timeout.connect = .seconds(3600)
+        #expect((.milliseconds(900)..<(.seconds(5))).contains(start.duration(to: .now)))
         for _ in 0..<2 { #expect(try await fetcher.collect(request).0.status == 200) }
         let silentOnly = pinned(
             url, to: ["127.0.0.5"], port: server.port, connect: .milliseconds(300))

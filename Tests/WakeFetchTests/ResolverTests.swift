@@ -23,7 +23,7 @@ struct ResolverTests {
         ])
     func numeric(_ host: String) async {
         let asked = Atomic(0)
-        let resolver = SystemResolver(slots: 1, timeLimit: .seconds(600)) { _ in
+        let resolver = SystemResolver(slots: 1, lateSeconds: 600) { _, _ in
             asked.add(1, ordering: .relaxed)
             return .success([IPAddress(.v4, 1)])
         }
@@ -33,7 +33,7 @@ struct ResolverTests {
 
     @Test("the system answers for localhost, and not for a name that cannot exist")
     func system() async throws {
-        let resolver = SystemResolver(timeLimit: .seconds(200))
+        let resolver = SystemResolver()
         let addresses = try await resolver.addresses(of: Array("localhost".utf8))
         #expect(!addresses.isEmpty)
         #expect(Set(addresses).count == addresses.count)
@@ -46,7 +46,7 @@ struct ResolverTests {
     @Test("what a lookup ends with is what the caller gets")
     func answers() async throws {
         let both = [IPAddress(.v6, 1 << 125), IPAddress(.v4, 0x0808_0808)]
-        let resolver = SystemResolver(slots: 2, timeLimit: .seconds(600)) { host in
+        let resolver = SystemResolver(slots: 2, lateSeconds: 600) { host, _ in
             switch host.first {
             case UInt8(ascii: "g"): .success(both)
             case UInt8(ascii: "n"): .failure(.notFound)
@@ -62,7 +62,7 @@ struct ResolverTests {
     func hanging() async throws {
         let gate = Gate()
         let (entered, note) = AsyncStream.makeStream(of: Void.self)
-        let resolver = SystemResolver(slots: 2, timeLimit: .seconds(600)) { host in
+        let resolver = SystemResolver(slots: 2, lateSeconds: 600) { host, _ in
             guard host.first == UInt8(ascii: "h") else { return .success([IPAddress(.v4, 1)]) }
             note.yield()
             gate.pass()
@@ -75,25 +75,48 @@ struct ResolverTests {
         #expect(await hung.value == .notFound)
     }
 
-    @Test("a lookup that hangs ends for its caller, and so do those that wait for its slot")
+    @Test("lookups that hang end for their callers, and give their slots to others")
     func timeLimit() async throws {
         let gate = Gate()
-        let held = Atomic(0)
-        let resolver = SystemResolver(slots: 2, timeLimit: .milliseconds(300)) { host in
-            guard host.first == UInt8(ascii: "h") else { return .success([IPAddress(.v4, 1)]) }
-            held.add(1, ordering: .relaxed)
-            gate.pass()
+        let resolver = SystemResolver(slots: 2, lateSeconds: 1) { host, _ in
+            if host.first == UInt8(ascii: "h") { gate.pass() }
             return .success([IPAddress(.v4, 1)])
         }
-        // A lookup whose caller has ended before a thread began it is skipped.
-        while held.load(ordering: .relaxed) < 2 {
-            #expect(await error(resolver, "hangs.example") == .timedOut)
-        }
-        let all = (0..<8).map { _ in Task { await error(resolver, "quick.example") } }
-        for task in all { #expect(await task.value == .timedOut) }
+        let hung = (0..<2).map { _ in Task { await error(resolver, "hangs.example") } }
+        for task in hung { #expect(await task.value == .timedOut) }
+        for _ in 0..<8 { #expect(await error(resolver, "quick.example") == nil) }
         for _ in 0..<2 { gate.open() }
-        var last: ResolveError? = .timedOut
-        while last != nil { last = await error(resolver, "quick.example") }
+    }
+
+    @Test("names that were resolved before go first, then those never asked for, then the late")
+    func order() async throws {
+        let gate = Gate()
+        let asked = Mutex<[String]>([])
+        let isHeld = Atomic(false)
+        let resolver = SystemResolver(slots: 1, lateSeconds: 5) { host, seconds in
+            asked.withLock { $0.append("\(String(decoding: host, as: UTF8.self)) \(seconds)") }
+            if isHeld.load(ordering: .relaxed), host.first == UInt8(ascii: "h") { gate.pass() }
+            return host.first == UInt8(ascii: "l")
+                ? .failure(.temporarily) : .success([IPAddress(.v4, 1)])
+        }
+        #expect(await error(resolver, "known.example") == nil)
+        #expect(await error(resolver, "late.example") == .temporarily)
+        isHeld.store(true, ordering: .relaxed)
+        asked.withLock { $0 = [] }
+        let first = Task { await error(resolver, "held.example") }
+        while asked.withLock({ $0.isEmpty }) { await Task.yield() }
+        let others = ["late.example", "new.example", "known.example"].map { name in
+            Task { await error(resolver, name) }
+        }
+        // Until they wait.
+        for _ in 0..<1000 { await Task.yield() }
+        gate.open()
+        _ = await first.value
+        for task in others { _ = await task.value }
+        #expect(
+            asked.withLock { $0 } == [
+                "held.example 2", "known.example 2", "new.example 2", "late.example 5",
+            ])
     }
 
     @Test("never more lookups at once than slots, and each is made once")
@@ -102,7 +125,7 @@ struct ResolverTests {
         let most = Atomic(0)
         let made = Atomic(0)
         let gate = Gate()
-        let resolver = SystemResolver(slots: 3, timeLimit: .seconds(600)) { _ in
+        let resolver = SystemResolver(slots: 3, lateSeconds: 600) { _, _ in
             let running = now.add(1, ordering: .relaxed).newValue
             most.max(running, ordering: .relaxed)
             made.add(1, ordering: .relaxed)
@@ -127,7 +150,7 @@ struct ResolverTests {
     func cancelled() async throws {
         let gate = Gate()
         let (entered, note) = AsyncStream.makeStream(of: Void.self)
-        let resolver = SystemResolver(slots: 1, timeLimit: .seconds(600)) { _ in
+        let resolver = SystemResolver(slots: 1, lateSeconds: 600) { _, _ in
             note.yield()
             gate.pass()
             return .success([IPAddress(.v4, 1)])

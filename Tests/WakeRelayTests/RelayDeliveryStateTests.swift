@@ -102,6 +102,7 @@ struct RelayDeliveryStateTests {
         #expect(later.results.isEmpty && later.isBroken)
         let end = state.ended(request, .interrupted, now: 0, random: 0)
         #expect(end.retried == 2 && end.results.isEmpty && end.failure == nil)
+        try state.answerProbe(now: 2000)
         let again = try state.request(now: 2000)
         #expect(again.entries.map(\.wakeUp.reference) == [1])
     }
@@ -154,6 +155,7 @@ struct RelayDeliveryStateTests {
             let (first, _) = try state.request(now: 0)
             let cut = state.ended(first, end, now: 0, random: 0)
             #expect(cut.retried == 1 && cut.uncertain == 1 && cut.results.isEmpty)
+            try state.answerProbe(now: 5000)
             let (second, _) = try state.request(now: 5000)
             let unknown = lines(.delivery(wake: 0, .retry(.connectionFault)), .done(1))
             let step = state.read(unknown.span, of: second)
@@ -180,18 +182,49 @@ struct RelayDeliveryStateTests {
     }
 
     @Test("after a failure one wake-up asks whether the relay works again")
-    func probe() throws {
+    func trial() throws {
         var state = try state(1500)
         let (first, _) = try state.request(now: 0)
-        _ = state.ended(first, .interrupted, now: 0, random: 0)
-        let probe = try state.request(now: 60_000)
+        _ = state.ended(first, .refused(.failed(retryAfter: 0)), now: 0, random: 0)
+        let trial = try state.request(now: 60_000)
         let isAlone = state.isIdle(now: 60_000)
-        #expect(probe.entries.count == 1 && isAlone)
+        #expect(trial.entries.count == 1 && isAlone)
         let answer = lines(.delivery(wake: 0, .accepted), .done(1))
-        _ = state.read(answer.span, of: probe.request)
-        _ = state.ended(probe.request, .completed, now: 60_000, random: 0)
+        _ = state.read(answer.span, of: trial.request)
+        _ = state.ended(trial.request, .completed, now: 60_000, random: 0)
         let all = try state.request(now: 60_000)
         #expect(all.entries.count == 1000)
+    }
+
+    @Test("an outage of hours behind a front that says 502 costs no wake-up, and is told")
+    func outage() throws {
+        var state = try state(5000)
+        let ends = [RelayResult.refused(.unclear(retryAfter: 0)), .interrupted, .completed]
+        var (now, tries) = (0 as UInt64, 0)
+        while now < 4 * 3_600_000 {
+            guard let (request, entries) = state.next(now: now) else {
+                now += 1000
+                continue
+            }
+            // Later requests carry nothing that could be lost again.
+            #expect(entries.count == (tries == 0 ? 1000 : 0))
+            let step = state.ended(request, ends[tries % 3], now: now, random: 0)
+            #expect(step.results.isEmpty && step.failure == nil)
+            tries += 1
+        }
+        #expect(tries < 500 && state.delay == .unavailable(.relayFailing, .apns))
+        try state.answerProbe(now: now)
+        #expect(state.delay == nil)
+        now += 60_000
+        var accepted: [Int] = []
+        while let (request, entries) = state.next(now: now) {
+            let answer = entries.indices.flatMap { RelayLine.delivery(wake: $0, .accepted).text }
+            let step = state.read((answer + RelayLine.done(entries.count).text).span, of: request)
+            accepted += step.results.map(\.reference)
+            #expect(step.results.allSatisfy { $0.isRepeated == ($0.reference < 1000) })
+            _ = state.ended(request, .completed, now: now, random: 0)
+        }
+        #expect(accepted.sorted() == Array(0..<5000))
     }
 
     @Test("a gateway that stopped ends the session once the other request has said what it did")
@@ -249,7 +282,7 @@ struct RelayDeliveryStateTests {
         #expect(now >= 30_000 && now < 60_000 && tries > 3)
     }
 
-    @Test("Retry-After is honoured by everything, and a long one is the next round's business")
+    @Test("Retry-After is honoured by everything, for four minutes at most")
     func busy() throws {
         var state = try state(2)
         let (request, _) = try state.request(now: 0)
@@ -259,49 +292,33 @@ struct RelayDeliveryStateTests {
         let rests = state.isIdle(now: 19_999)
         #expect(rests)
         let (again, _) = try state.request(now: 20_000)
-        let tooLong = state.ended(
-            again, .refused(.failed(retryAfter: 601)), now: 20_000, random: 0)
-        #expect(tooLong.failure == .unavailable(.pushback, .apns))
+        _ = state.ended(again, .refused(.failed(retryAfter: 601)), now: 20_000, random: 0)
+        let restsStill = state.isIdle(now: 259_999)
+        #expect(restsStill)
+        _ = try state.request(now: 260_000)
     }
 
-    @Test("without any connection it gives up after about a minute, not before")
+    @Test("a relay that cannot be reached is waited for, and told in its own name")
     func unreachable() throws {
-        for isUnknownHost in [false, true] {
+        for (isUnknownHost, reason) in [
+            (false, Unavailability.relayUnreachable), (true, .relayUnknownHost),
+        ] {
             var state = try state(5)
-            var now: UInt64 = 0
-            var (tries, failure) = (0, GatewayFailure?.none)
-            while failure == nil {
+            var (now, tries) = (0 as UInt64, 0)
+            while now < 3_600_000 {
                 if let (request, _) = state.next(now: now) {
                     tries += 1
                     let end = RelayResult.unconnected(isUnknownHost: isUnknownHost)
                     let step = state.ended(request, end, now: now, random: 0)
-                    #expect(step.results.isEmpty)
-                    failure = step.failure
+                    #expect(step.results.isEmpty && step.failure == nil)
                 }
                 now += 100
             }
-            #expect(failure == .unavailable(isUnknownHost ? .unknownHost : .unreachable, .apns))
-            #expect(now >= 60_000 && now < 100_000 && tries < 12)
+            #expect(state.delay == .unavailable(reason, .apns) && tries < 130)
+            #expect(state.delay?.message.contains("the relay") == true)
+            let (_, entries) = try state.request(now: now + 30_000)
+            #expect(entries.count == 1)
         }
-    }
-
-    @Test("a relay that never has a line is given up in minutes, with few requests")
-    func hopeless() throws {
-        var state = try state(5000)
-        var (now, tries, settled) = (0 as UInt64, 0, 0)
-        while !state.isHopeless(now: now) {
-            if let (request, _) = state.next(now: now) {
-                tries += 1
-                _ = state.receive(.began, at: DeliveryMoment(now: 0, jitter: 0))
-                let step = state.ended(request, .interrupted, now: now, random: 0)
-                #expect(step.results.allSatisfy { $0.delivery == .retry(.connectionFault) })
-                settled += step.results.count
-            }
-            now += 100
-        }
-        #expect(now >= 300_000 && now < 310_000 && tries < 20)
-        // Hardly any was asked with twice: after a failure a request has one wake-up.
-        #expect(settled < tries)
     }
 
     @Test("a quiescent session lets nothing more leave")
@@ -323,6 +340,14 @@ extension RelayDeliveryState {
     ) throws -> (request: UInt32, entries: [RetryQueue.Entry]) {
         guard let next = next(now: now) else { throw TestFailure("nothing to send at \(now)") }
         return next
+    }
+
+    /// The relay answers a request without wake-ups: it is there.
+    fileprivate mutating func answerProbe(now: UInt64) throws {
+        let (probe, entries) = try request(now: now + 60_000)
+        guard entries.isEmpty else { throw TestFailure("a wake-up was risked") }
+        _ = read(RelayLine.done(0).text.span, of: probe)
+        _ = ended(probe, .completed, now: now, random: 0)
     }
 
     /// Whether there is nothing to send now.

@@ -54,8 +54,8 @@ struct RelayGatewayTests {
             // Only what had no line was sent twice.
             let first = whole.prefix(place).count { $0 == 0x0A }
             let sent = peer.requests.value.map(\.batch.tokens.count)
-            // One of them alone, to ask whether the relay works again.
-            let again = [[], [1], [1, 1], [1, 2]][3 - min(first, 3)]
+            // None, to ask whether the relay works again, and then one of them alone.
+            let again = [[], [0, 1], [0, 1, 1], [0, 1, 2]][3 - min(first, 3)]
             #expect(sent == [3] + again, "cut at \(place)")
             #expect(peer.requests.value.allSatisfy { $0.fault == nil })
             peer.stop()
@@ -101,7 +101,7 @@ struct RelayGatewayTests {
         test.round.send(try WakeUp.numbered(0..<10))
         test.round.flush(isFinal: true)
         expectWhole(try await test.settled(10), 10)
-        #expect(peer.requests.value.map(\.batch.tokens.count) == [10, 1, 8])
+        #expect(peer.requests.value.map(\.batch.tokens.count) == [10, 0, 1, 8])
         peer.stop()
     }
 
@@ -121,17 +121,21 @@ struct RelayGatewayTests {
         peer.stop()
     }
 
-    @Test(
-        "a relay that is not there makes the gateway unavailable and deletes nothing"
-    )
+    @Test("a relay that is not there is waited for, and told by its name")
     func dead() async throws {
         let place = try WireServer.reservedPort()
         let test = try RelayRoundUnderTest(place.url)
         test.round.send(try WakeUp.numbered(0..<100))
         test.round.flush(isFinal: true)
-        let settled = try await test.settled(1)
-        #expect(settled.isEmpty)
-        #expect(test.failure == .unavailable(.unreachable, .apns))
+        let delay = try await test.reports.first { reports -> GatewayFailure? in
+            for case .delayed(let failure?) in reports { return failure }
+            return nil
+        }
+        #expect(delay == .unavailable(.relayUnreachable, .apns))
+        let isSettled = test.reports.value.contains {
+            if case .completed = $0 { true } else { false }
+        }
+        #expect(!isSettled && test.failure == nil)
     }
 
     @Test("a relay that comes back within the minute is used")

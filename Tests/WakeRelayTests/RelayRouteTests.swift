@@ -111,7 +111,6 @@ struct RelayRouteTests {
         let many = [String](repeating: wake, count: 1_001).joined(separator: ",")
         let cases: [(String, Int, String)] = [
             ("", 400, "body_malformed"), ("[]", 400, "body_malformed"),
-            (#"{"lifetime":1,"wakes":[]}"#, 400, "relay_batch_malformed"),
             (#"{"lifetime":-1,"wakes":[\#(wake)]}"#, 400, "relay_batch_malformed"),
             (#"{"wakes":[\#(wake)]}"#, 400, "member_missing"),
             (#"{"lifetime":1,"wakes":[\#(wake)],"name":1}"#, 400, "member_unknown"),

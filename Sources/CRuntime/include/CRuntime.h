@@ -15,5 +15,5 @@
 
 /// From now on getaddrinfo(3) on the calling thread takes every name as it is: no search domain of
 /// resolv.conf(5) is appended to it. The hosts file still counts, which it would not for a name
-/// with a dot at its end.
-void crt_resolve_whole_names(void);
+/// with a dot at its end. A name server that does not answer is waited for so many seconds.
+void crt_resolve_whole_names(int seconds);

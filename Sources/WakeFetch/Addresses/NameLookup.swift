@@ -3,10 +3,11 @@ import Glibc
 
 /// A blocking call of getaddrinfo(3).
 enum NameLookup {
-    /// Both families. `host` is a DNS name, see ``FetchURL/isName(_:)``.
-    static func addresses(of host: [UInt8]) -> Result<[IPAddress], ResolveError> {
+    /// Both families. `host` is a DNS name, see ``FetchURL/isName(_:)``; each name server has
+    /// these seconds.
+    static func addresses(of host: [UInt8], seconds: Int) -> Result<[IPAddress], ResolveError> {
         // Search domains would make another name of it (resolv.conf(5)).
-        crt_resolve_whole_names()
+        crt_resolve_whole_names(Int32(seconds))
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         unsafe hints.ai_family = AF_UNSPEC

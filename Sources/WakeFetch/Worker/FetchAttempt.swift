@@ -1,5 +1,6 @@
 /// One attempt of a request at one address. A request without pin has a single attempt; a pinned
-/// one has one per address until a connection succeeds, with its share of the connect time left.
+/// one has one per address until a connection succeeds. The last has the connect time that is left,
+/// others a second at most: an address that leads nowhere, often of IPv6, costs no more.
 struct FetchAttempt {
     /// nil: by the URL's name.
     let address: IPAddress?
@@ -8,6 +9,8 @@ struct FetchAttempt {
     private let rest: ArraySlice<IPAddress>
     private let timeout: FetchTimeout
     private let began: Duration
+
+    private static let early = Duration.seconds(1)
 
     /// The first attempt; addresses in the order to try them.
     init(_ timeout: FetchTimeout, addresses: [IPAddress], at now: Duration) {
@@ -34,7 +37,8 @@ struct FetchAttempt {
         address = addresses.first
         rest = addresses.dropFirst()
         let left = timeout.connect - (now - began)
-        connect = max(.milliseconds(1), left / max(1, addresses.count))
+        let share = rest.isEmpty ? left : min(Self.early, left / addresses.count)
+        connect = max(.milliseconds(1), share)
         total = timeout.total.map { $0 - (now - began) }
     }
 }

@@ -13,7 +13,7 @@ package enum APNsResponses {
             Row(410, .expiredToken, .gone),
             Row(400, .badDeviceToken, .invalidIfOthersAccepted(else: .tokensOfOtherEnvironment)),
             Row(400, .deviceTokenNotForTopic, .invalidIfOthersAccepted(else: .tokensOfOtherTopic)),
-            // The gateway is well, its token is not: `ProviderTokenPolicy` mints once, or waits.
+            // The gateway is well, its token is not, if a few say so: see `APNsTokenPolicy`.
             Row(403, .expiredProviderToken, .retry(.providerTokenExpired)),
             Row(403, .invalidProviderToken, .misconfigured(.keyRefused)),
             Row(403, .missingProviderToken, .misconfigured(.tokenNotSeen)),

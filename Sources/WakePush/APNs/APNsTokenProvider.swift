@@ -1,78 +1,63 @@
 private import Glibc
 private import Synchronization
-package import WakeModel
+private import WakeModel
 package import WakeSystem
 
-/// The provider token of one developer account, kept on disk before it is used.
+/// The provider token of one developer account, kept on disk: a restart does not make another.
 package final class APNsTokenProvider: TokenProvider {
-    private struct State {
-        var policy: ProviderTokenPolicy
-        var current = CurrentToken<ProviderToken>()
-    }
-
     package let topic: String
     private let credentials: APNsCredentials
     private let file: ProviderTokenFile
-    private let state: Mutex<State>
+    private let policy: Mutex<APNsTokenPolicy>
 
     /// - Parameter reuse: seconds a token is used, 20 to 59 minutes.
     package init(
-        _ credentials: APNsCredentials, tokenFile: String, reuse: Int = ProviderTokenPolicy.usual
+        _ credentials: APNsCredentials, tokenFile: String, reuse: Int = APNsTokenPolicy.usual
     ) throws(ProviderTokenError) {
         topic = credentials.topic
         self.credentials = credentials
         file = ProviderTokenFile(path: tokenFile)
-        let kept = try file.read(credentials)
-        state = Mutex(State(policy: ProviderTokenPolicy(reuse: reuse, kept: kept)))
+        policy = Mutex(APNsTokenPolicy(reuse: reuse, kept: try file.read(credentials)))
     }
 
     package func credential(
         at now: ClockReading, whenChanged: @escaping @Sendable () -> Void = {}
     ) throws(GatewayFailure) -> Credential {
-        try state.withLock { state throws(GatewayFailure) in
-            let token: ProviderToken
-            switch state.policy.decide(now) {
-            case .wait(let seconds): return .wait(seconds: seconds)
-            case .use(let known): token = known
+        try policy.withLock { policy throws(GatewayFailure) in
+            switch policy.decide(now) {
+            case .wait(let seconds):
+                return .wait(seconds: seconds, policy.isSlow ? .providerTokenUpdates : nil)
+            case .use(let token, let serial):
+                return .value(APNsRequest.authorization(token), serial: serial)
             case .mint:
-                token = try mapError(
-                    { GatewayFailure.misconfigured(.providerToken($0)) }, try mint(now))
-                state.policy.minted(token)
+                guard let token = ProviderToken(mintedBy: credentials, at: now) else {
+                    throw .misconfigured(.providerToken(.cannotSign))
+                }
+                // On a full disk pushes go out all the same; a restart then makes another.
+                file.write(token)
+                let serial = policy.minted(token, at: now)
+                return .value(APNsRequest.authorization(token), serial: serial)
             }
-            let serial = state.current.use(token, uptime: now.uptime)
-            return .value(APNsRequest.authorization(token), serial: serial)
         }
-    }
-
-    /// Makes a token and keeps it before it is used.
-    private func mint(_ now: ClockReading) throws(ProviderTokenError) -> ProviderToken {
-        guard let token = ProviderToken(mintedBy: credentials, at: now) else { throw .cannotSign }
-        try file.write(token)
-        return token
     }
 
     /// Throws when a token was refused that had just been made.
     func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure) {
-        try state.withLock { state throws(GatewayFailure) in
-            guard let token = state.current.token else { return }
-            if feedback.contains(.tooManyUpdates) { state.policy.tooManyUpdates(now) }
-            guard !state.current.isRecent(uptime: now.uptime) else { return }
-            if feedback.contains(.worked) { state.policy.worked(token) }
-            if feedback.contains(.expired) { try state.policy.expired(token, at: now) }
-        }
+        try policy.withLock { policy throws(GatewayFailure) in try policy.learn(feedback, at: now) }
     }
 }
 
 /// The rules for using and replacing a provider token, as a value. Apple: one new token in 20
 /// minutes at most (TooManyProviderTokenUpdates), none older than an hour (ExpiredProviderToken).
-package struct ProviderTokenPolicy: Sendable {
+/// More often only where a clock was put right.
+package struct APNsTokenPolicy: Sendable {
     package enum Decision: Sendable, Equatable {
-        case use(ProviderToken)
+        case use(ProviderToken, serial: Int)
         case mint
         case wait(seconds: Int)
     }
 
-    /// The shortest time between two tokens, seconds.
+    /// The shortest time between two tokens of a clock that is right, seconds.
     package static let shortest = 20 * 60
     /// Seconds after which no token is used.
     package static let longest = 60 * 60
@@ -80,76 +65,90 @@ package struct ProviderTokenPolicy: Sendable {
     package static let usual = 50 * 60
 
     private let reuse: Int
-    /// The token made last, usable or not: the time until the next one counts from it.
-    private var last: ProviderToken?
-    private var isRefused = false
-    /// `last` was made because the one before was called expired.
-    private var isReplacement = false
-    /// The begin of a pause that the push service asked for, in uptime.
-    private var pausedAt: Int?
+    private var current: TokenInUse
+    /// The token made last, and the last one that worked.
+    private var made: ProviderToken?
+    private var accepted: ProviderToken?
+    private var pauses = Backoff(base: .seconds(1), ceiling: .seconds(60), jitter: .stretch)
+    /// Uptime, seconds.
+    private var pausedUntil = Int.min
 
     /// - Parameter kept: the token of an earlier run. `reuse`: seconds, 20 to 59 minutes.
     package init(reuse: Int = Self.usual, kept: ProviderToken? = nil) {
         precondition((Self.shortest..<Self.longest).contains(reuse))
         self.reuse = reuse
-        last = kept
+        made = kept.map { Self.limited($0, to: reuse) }
+        current = TokenInUse(made)
     }
+
+    private static func limited(_ token: ProviderToken, to seconds: Int) -> ProviderToken {
+        var token = token
+        (token.refresh, token.end) = (seconds, seconds)
+        return token
+    }
+
+    /// Whether the pauses are long enough to be told.
+    package var isSlow: Bool { pauses.failures > 2 }
 
     package mutating func decide(_ now: ClockReading) -> Decision {
-        if let pausedAt {
-            let left = Self.shortest - (now.uptime - pausedAt)
-            if left > 0 { return .wait(seconds: left) }
-            self.pausedAt = nil
+        if now.uptime < pausedUntil { return .wait(seconds: pausedUntil - now.uptime) }
+        // The end of the older one, which APNs had accepted: the newer one is not a new one by now.
+        if let made, current.usable(at: now) == nil, current.token != made, made.isUsable(at: now) {
+            current.use(made, uptime: now.uptime)
         }
-        guard let last else { return .mint }
-        // A token of unknown age is not used.
-        if !isRefused, let age = now.seconds(since: last.minted), age < reuse { return .use(last) }
-        let known = now.atLeast(since: last.minted)
-        return known >= Self.shortest ? .mint : .wait(seconds: Self.shortest - known)
+        return current.usable(at: now).map { .use($0, serial: current.serial) } ?? .mint
     }
 
-    package mutating func minted(_ token: ProviderToken) {
-        isReplacement = isRefused
-        isRefused = false
-        last = token
+    /// - Returns: the serial of its value.
+    package mutating func minted(_ token: ProviderToken, at now: ClockReading) -> Int {
+        let token = Self.limited(token, to: reuse)
+        made = token
+        current.use(token, uptime: now.uptime)
+        return current.serial
     }
 
-    /// 403 ExpiredProviderToken for a wake-up that was sent with `token`. Throws `clockWrong` when
-    /// it is too young for that, or was itself the answer to such a refusal.
-    package mutating func expired(
-        _ token: ProviderToken, at now: ClockReading
+    /// Throws `clockWrong` when a token was called expired that is too young for that, or was
+    /// itself the answer to such a refusal.
+    package mutating func learn(
+        _ feedback: CredentialFeedback, at now: ClockReading
     ) throws(GatewayFailure) {
-        // Answers to the token before the last are late.
-        guard token == last, !isRefused else { return }
-        let age = now.seconds(since: token.minted) ?? Self.longest
-        if isReplacement || age < Self.shortest { throw .misconfigured(.apns(.clockWrong)) }
-        isRefused = true
+        let isRefused = current.learn(feedback, uptime: now.uptime)
+        if feedback.hasWorked {
+            pauses.succeed()
+            if current.hasWorked { accepted = current.token }
+        }
+        if feedback.tooManyUpdates > 0 { pause(now) }
+        guard isRefused, let age = current.token?.age(at: now) else { return }
+        guard current.isReplacement || age < Self.shortest else { return }
+        current.retry()
+        throw .misconfigured(.apns(.clockWrong))
     }
 
-    package mutating func worked(_ token: ProviderToken) {
-        if token == last { isReplacement = false }
-    }
-
-    /// 429 TooManyProviderTokenUpdates.
-    package mutating func tooManyUpdates(_ now: ClockReading) {
-        if pausedAt == nil { pausedAt = now.uptime }
+    /// 429 TooManyProviderTokenUpdates: Apple takes the token that it knows. Answers that were in
+    /// flight when the pause began do not make it longer.
+    private mutating func pause(_ now: ClockReading) {
+        guard now.uptime >= pausedUntil else { return }
+        pausedUntil = now.uptime + Int(pauses.fail(random: 0) / .seconds(1))
+        guard !current.hasWorked, let accepted, accepted != current.token else { return }
+        let other = Self.limited(accepted, to: Self.longest - 60)
+        if other.isUsable(at: now) { current.use(other, uptime: now.uptime) }
     }
 }
 
 /// A JSON Web Token of the sender (Apple, "Establishing a token-based connection to APNs").
-package struct ProviderToken: Sendable, Equatable, Redacted {
-    /// The three parts of RFC 7515 §3.1, as they stand after `bearer `.
-    package let text: SecretBytes
-    package let minted: ClockReading
-
+extension ProviderToken {
     /// Makes and signs a token; nil when libcrypto refuses.
     init?(mintedBy credentials: APNsCredentials, at now: ClockReading) {
         let text = JSONWebToken.text(Self.signedPart(credentials, issuedAt: now.wall)) {
             credentials.key.sign($0)?.raw
         }
         guard let text else { return nil }
-        self.text = text
-        minted = now
+        self.init(text, now)
+    }
+
+    private init(_ text: SecretBytes, _ issued: ClockReading) {
+        let usual = APNsTokenPolicy.usual
+        self.init(text: text, issued: issued, refresh: usual, end: usual)
     }
 
     /// A kept token; nil unless these credentials would make the same.
@@ -164,8 +163,7 @@ package struct ProviderToken: Sendable, Equatable, Redacted {
             let signature = ECDSASignature(raw: raw),
             credentials.key.verifies(signature, of: expected.span)
         else { return nil }
-        self.text = SecretBytes(text)
-        self.minted = minted
+        self.init(SecretBytes(text), minted)
     }
 
     private static func signedPart(_ credentials: APNsCredentials, issuedAt: Int) -> [UInt8] {
@@ -179,7 +177,7 @@ package struct ProviderToken: Sendable, Equatable, Redacted {
     }
 }
 
-/// The provider token on disk, mode 0600: restarts must not mint.
+/// The provider token on disk, mode 0600.
 package struct ProviderTokenFile: Sendable {
     private let file: StateFile<Record>
 
@@ -200,13 +198,8 @@ package struct ProviderTokenFile: Sendable {
         }
     }
 
-    func write(_ token: ProviderToken) throws(ProviderTokenError) {
-        do throws(StateFileError) {
-            try file.write(Record(text: token.text, minted: token.minted))
-        } catch {
-            guard case .file(let error) = error.fault else { throw .file(FileError(.write, EFBIG)) }
-            throw .file(error)
-        }
+    func write(_ token: ProviderToken) {
+        try? file.write(Record(text: token.text, minted: token.issued))
     }
 
     private struct Record: StateRecord {
@@ -247,8 +240,8 @@ package enum ProviderTokenError: Error, Hashable, Sendable {
     package var message: String {
         switch self {
         case .file(let error):
-            "apns: cannot keep the provider token: \(error.reason)\n"
-                + "hint: the data directory must be writable by the user of this service"
+            "apns: cannot read the provider token that was kept: \(error.reason)\n"
+                + "hint: the data directory must be readable by the user of this service"
         case .cannotSign:
             "apns: OpenSSL refused to sign the provider token\nhint: " + OpenSSLReason.hint
         }

@@ -6,6 +6,8 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
     private struct Locked {
         var state: Transport.State
         var isOver = false
+        /// As it was reported last.
+        var delay: GatewayFailure?
     }
 
     private let transport: Transport
@@ -68,7 +70,13 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
             let step = body(&locked.state, now)
             do throws(GatewayFailure) {
                 try publish(step)
-                return (!step.isBroken, try nextActions(of: &locked.state, now))
+                let actions = try nextActions(of: &locked.state, now)
+                let delay = transport.delay ?? locked.state.delay
+                if delay != locked.delay {
+                    locked.delay = delay
+                    report(.delayed(delay))
+                }
+                return (!step.isBroken, actions)
             } catch {
                 end(&locked)
                 if error.mayPass { report(locked.state.end()) }
@@ -125,6 +133,8 @@ package protocol DeliveryTransport: AnyObject, Sendable {
     func perform(_ action: State.Action, for session: DeliverySession<Self>)
     /// Ends everything at once; may be called again.
     func cancel()
+    /// Why nothing can be sent now, for the operator; under the session's lock.
+    var delay: GatewayFailure? { get }
 }
 
 extension DeliveryTransport {
@@ -133,4 +143,5 @@ extension DeliveryTransport {
     ) throws(GatewayFailure) -> Bool { true }
 
     package func learn(_ feedback: CredentialFeedback) throws(GatewayFailure) {}
+    package var delay: GatewayFailure? { nil }
 }

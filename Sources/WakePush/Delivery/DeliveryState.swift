@@ -27,12 +27,16 @@ package protocol DeliveryState: Sendable {
     /// - Returns: the results of what may have arrived: in this round it is not sent again, not
     ///   even by a new session.
     mutating func end() -> DeliveryStep
+
+    /// Why it waits or sends little now, for the operator; nil while all is well.
+    var delay: GatewayFailure? { get }
 }
 
 extension DeliveryState {
     package mutating func tick(now: UInt64) -> DeliveryStep { DeliveryStep() }
     package mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] { [] }
     package mutating func end() -> DeliveryStep { DeliveryStep() }
+    package var delay: GatewayFailure? { nil }
 }
 
 /// The result of one input to a ``DeliveryState``.
@@ -43,7 +47,7 @@ package struct DeliveryStep: Sendable {
     package var uncertain = 0
     /// References of wake-ups that are given back.
     package var deferred: [Int] = []
-    package var feedback: CredentialFeedback = []
+    package var feedback = CredentialFeedback()
     /// The rest of this answer is not wanted.
     package var isBroken = false
     /// The end of the round, after all of the above.
@@ -66,15 +70,4 @@ package struct DeliveryMoment: Sendable {
         self.now = now
         self.jitter = jitter
     }
-}
-
-/// The information in answers about the credential in use.
-package struct CredentialFeedback: OptionSet, Sendable {
-    package let rawValue: Int
-
-    package init(rawValue: Int) { self.rawValue = rawValue }
-
-    package static let worked = CredentialFeedback(rawValue: 1)
-    package static let expired = CredentialFeedback(rawValue: 2)
-    package static let tooManyUpdates = CredentialFeedback(rawValue: 4)
 }

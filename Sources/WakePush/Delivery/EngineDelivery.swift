@@ -16,6 +16,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private var blamed: [Int: Verdict] = [:]
     /// Answers in a row that blame the gateway.
     private var faultsInRow = 0
+    /// The last answers refused the provider token.
+    private var isTokenDoubted = false
     private var step = DeliveryStep()
     private var isFlushing = false
     private var isFinal = false
@@ -24,6 +26,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     /// Answers in a row that blame the gateway and stop it: single ones come from a front of the
     /// push service that is out of step with the others.
     private static var faultLimit: Int { 5 }
+    /// Wake-ups in flight while the provider token is in doubt.
+    private static var doubtfulSize: Int { 8 }
 
     init(_ service: Service) {
         self.service = service
@@ -52,7 +56,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     }
 
     mutating func next(now: UInt64) -> PushBatch? {
-        let size = min(limiter.size, breaker.allowance(now: now) ?? limiter.size)
+        var size = min(limiter.size, breaker.allowance(now: now) ?? limiter.size)
+        if isTokenDoubted { size = min(size, Self.doubtfulSize) }
         let room = min(queue.readyCount, size - flights.count)
         if room < queue.readyCount { limiter.fill() }
         let count = min(room, pace?.allowance(now: now) ?? room)
@@ -91,6 +96,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
                 step.failure = step.failure ?? error
             }
         }
+        if !step.feedback.isEmpty { isTokenDoubted = step.feedback.isRefusal }
         return step
     }
 
@@ -161,7 +167,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     ) {
         switch delivery {
         case .accepted:
-            step.feedback.insert(.worked)
+            step.feedback.accept()
             breaker.succeed()
         case .gone, .invalid: breaker.succeed()
         case .retry(let cause):
@@ -181,8 +187,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .connectionFault where attempt.failure == .unsent:
             breaker.failUnseen(now: attempt.moment.now)
         case .throttled, .serviceFault, .connectionFault: breaker.fail(at: attempt.moment)
-        case .providerTokenExpired: step.feedback.insert(.expired)
-        case .providerTokenUpdates: step.feedback.insert(.tooManyUpdates)
+        case .providerTokenExpired: step.feedback.expired += 1
+        case .providerTokenUpdates: step.feedback.tooManyUpdates += 1
         case .unknownRefusal, .endpointRefused, .gatewayBlamed, .superseded, .hourlyLimit:
             break
         }
@@ -192,6 +198,11 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private mutating func retry(
         _ entry: RetryQueue.Entry, _ cause: RetryCause, _ attempt: Attempt
     ) -> Bool {
+        // The token provider pauses, for every wake-up.
+        if cause == .providerTokenUpdates {
+            queue.append(entry)
+            return true
+        }
         var entry = entry
         if attempt.failure == .unknown { step.uncertain += 1 }
         let delay = entry.fail(

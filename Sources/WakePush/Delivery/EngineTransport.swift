@@ -44,48 +44,6 @@ extension EngineService {
     }
 }
 
-/// The source of the credential that a push service asks for.
-protocol TokenProvider: Sendable {
-    /// The credential to send with now; quick. Asked once a second and after every refusal.
-    /// - Parameter whenChanged: called once, from any thread, at the end of a wait.
-    func credential(
-        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
-    ) throws(GatewayFailure) -> Credential
-
-    /// Records the credential's feedback; throws when another would be no better.
-    func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure)
-}
-
-/// A value of `authorization`, or a pause.
-package enum Credential: Sendable {
-    /// `serial` differs for every other value.
-    case value([UInt8], serial: Int)
-    case wait(seconds: Int)
-}
-
-struct CurrentToken<Token: Equatable & Sendable>: Sendable {
-    private(set) var token: Token?
-    private(set) var serial = 0
-    /// Uptime in seconds when `token` replaced another; nil for the first of this process.
-    private var replacedAt: Int?
-
-    /// Seconds after a change in which answers may be to the token before.
-    private static var recentSeconds: Int { 1 + Int(ConnectionLimits().answerMilliseconds / 1000) }
-
-    @discardableResult mutating func use(_ token: Token, uptime: Int) -> Int {
-        guard token != self.token else { return serial }
-        if self.token != nil { replacedAt = uptime }
-        self.token = token
-        serial += 1
-        return serial
-    }
-
-    func isRecent(uptime: Int) -> Bool {
-        guard let replacedAt else { return false }
-        return uptime - replacedAt < Self.recentSeconds
-    }
-}
-
 /// The engine of one session, made with the first credential. Its template is made again with every
 /// other credential, and every quarter of an hour.
 final class EngineTransport<Service: EngineService>: DeliveryTransport {
@@ -99,6 +57,7 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
         /// The time to ask for the credential again, milliseconds.
         var credentialDue: UInt64 = 0
         var mustWait = false
+        var delay: Unavailability?
     }
 
     private let service: Service
@@ -141,7 +100,9 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
             session?.resume()
         }
         switch credential {
-        case .wait: locked.mustWait = true
+        case .wait(_, let reason):
+            locked.mustWait = true
+            locked.delay = reason ?? locked.delay
         case .value(let value, let serial):
             locked.mustWait = false
             guard locked.engine == nil || serial != locked.serial || now >= locked.templateDue
@@ -169,8 +130,13 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
     private func expireCredential() { locked.withLock { $0.credentialDue = 0 } }
 
     func learn(_ feedback: CredentialFeedback) throws(GatewayFailure) {
-        if feedback != .worked { expireCredential() }
+        if feedback.isRefusal { expireCredential() }
+        if feedback.hasWorked { locked.withLock { $0.delay = nil } }
         try service.tokens.learn(feedback, at: clock())
+    }
+
+    var delay: GatewayFailure? {
+        locked.withLock { $0.delay }.map { .unavailable($0, service.service) }
     }
 
     func perform(_ batch: PushBatch, for session: DeliverySession<EngineTransport>) {

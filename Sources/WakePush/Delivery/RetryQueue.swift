@@ -22,6 +22,12 @@ package struct RetryQueue: Sendable {
                 isRepeated: mayHaveArrived && wakeUp.mayRepeat)
         }
 
+        /// Records an attempt that may have arrived; false where it must not be sent again.
+        package mutating func lose() -> Bool {
+            defer { mayHaveArrived = true }
+            return !mayHaveArrived && wakeUp.mayRepeat
+        }
+
         /// Counts a failed attempt.
         /// - Parameters:
         ///   - retryAfter: seconds the push service asked to wait, or 0.
@@ -34,9 +40,8 @@ package struct RetryQueue: Sendable {
             let deadline = deadline ?? moment.now + RetryPolicy.patience
             self.deadline = deadline
             spent += cost ?? RetryPolicy.cost(of: failure)
-            let isRepeated = failure == .unknown && (mayHaveArrived || !wakeUp.mayRepeat)
-            if failure == .unknown { mayHaveArrived = true }
-            guard spent < RetryPolicy.budget, !isRepeated else { return nil }
+            let isLast = failure == .unknown && !lose()
+            guard spent < RetryPolicy.budget, !isLast else { return nil }
             let wait = RetryPolicy.wait(
                 after: failure, spent: spent, retryAfter: retryAfter, jitter: moment.jitter)
             return moment.now + wait <= deadline ? wait : nil

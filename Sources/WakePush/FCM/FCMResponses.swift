@@ -18,7 +18,7 @@ package enum FCMResponses {
             Row(400, .requestInvalid, .misconfigured(.requestRefused(status: 400))),
             Row(400, nil, .refusedIfOthersAccepted(else: .requestRefused(status: 400))),
             Row(401, .thirdPartyAuthError, .refusedIfOthersAccepted(else: .tokensOfOtherPlatform)),
-            // UNAUTHENTICATED: `FCMTokenPolicy` asks for another token once, or calls it a fault.
+            // UNAUTHENTICATED: if a few say so, `FCMTokenPolicy` asks for another token.
             Row(401, nil, .retry(.providerTokenExpired)),
             Row(403, .senderIDMismatch, .refusedIfOthersAccepted(else: .tokensOfOtherProject)),
             // PERMISSION_DENIED, or the API is not enabled.

@@ -1,13 +1,12 @@
 private import Synchronization
 private import WakeFetch
-private import WakeModel
+package import WakeModel
 package import WakeSystem
 
 /// The access token of one service account, by one exchange at a time, in memory only.
 package final class FCMTokenProvider: TokenProvider {
     private struct State {
         var policy = FCMTokenPolicy()
-        var current = CurrentToken<SecretBytes>()
         var exchange: Task<Void, Never>?
         var waiting: [@Sendable () -> Void] = []
     }
@@ -40,28 +39,22 @@ package final class FCMTokenProvider: TokenProvider {
         at now: ClockReading, whenChanged: @escaping @Sendable () -> Void = {}
     ) throws(GatewayFailure) -> Credential {
         try state.withLock { state throws(GatewayFailure) in
-            let decision = state.policy.decide(now.uptime)
+            let decision = state.policy.decide(now)
             if decision.beginsExchange { state.exchange = begin(now) }
             switch decision.use {
             case .wait(let seconds):
                 if state.policy.isExchanging { state.waiting.append(whenChanged) }
-                return .wait(seconds: seconds)
+                return .wait(seconds: seconds, nil)
             case .failure(let failure): throw failure
-            case .token:
-                guard let token = state.current.token else {
-                    preconditionFailure("the policy uses what was obtained")
-                }
-                return .value(FCMRequest.authorization(token), serial: state.current.serial)
+            case .token(let token, let serial):
+                return .value(FCMRequest.authorization(token.text), serial: serial)
             }
         }
     }
 
     func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure) {
         try state.withLock { state throws(GatewayFailure) in
-            guard !state.current.isRecent(uptime: now.uptime) else { return }
-            // In this order: it worked until it was refused.
-            if feedback.contains(.worked) { state.policy.worked() }
-            if feedback.contains(.expired) { try state.policy.unauthorised(now: now.uptime) }
+            try state.policy.learn(feedback, now: now.uptime)
         }
     }
 
@@ -77,9 +70,9 @@ package final class FCMTokenProvider: TokenProvider {
         let waiting = state.withLock { state in
             switch outcome {
             case .token(let token, let lifetime):
-                state.current.use(token, uptime: now)
-                state.policy.obtained(asked: asked.uptime, lifetime: lifetime, now: now)
-            case .refused(let fault): state.policy.refused(fault, now: now)
+                state.policy.obtained(token, asked: asked, lifetime: lifetime, now: now)
+            case .refused(let fault):
+                state.policy.failed(fault, now: now, jitter: jitter())
             case .failed(let retryAfter):
                 state.policy.failed(retryAfter: retryAfter, now: now, jitter: jitter())
             }
@@ -95,7 +88,7 @@ package final class FCMTokenProvider: TokenProvider {
 /// owner makes the exchanges, one at a time.
 package struct FCMTokenPolicy: Sendable {
     package enum Use: Sendable, Equatable {
-        case token
+        case token(ProviderToken, serial: Int)
         case wait(seconds: Int)
         case failure(GatewayFailure)
     }
@@ -114,33 +107,31 @@ package struct FCMTokenPolicy: Sendable {
     package static let shortest = 10
     /// Seconds after a refusal, of the exchange or of its token, before another exchange.
     package static let holdoff = 60
+    /// Refused exchanges in a row that are believed: single ones pass.
+    package static let refusalLimit = 3
     /// Seconds after an exchange that failed: at first, doubled by each, and at most.
     package static let first = 1
     package static let longest = 60
     /// Seconds without any token until the gateway is given up for the round.
     package static let patience = 5 * 60
 
-    private struct Grant {
-        let obtained: Int
-        let refresh: Int
-        let end: Int
-        var hasWorked = false
-        var isRefused = false
-    }
-
-    private var grant: Grant?
+    private var current = TokenInUse()
+    private var obtainedAt = Int.min
     private(set) var isExchanging = false
     private var backoff = Backoff(
         base: .seconds(first), ceiling: .seconds(longest), jitter: .stretch)
     private var failingSince: Int?
     private var notBefore = Int.min
     private var fault: FCMFault?
+    private var refusals = 0
 
     package init() {}
 
-    package mutating func decide(_ now: Int) -> Decision {
-        if let grant, !grant.isRefused, now < grant.end {
-            return Decision(use: .token, beginsExchange: now >= grant.refresh && begin(now))
+    package mutating func decide(_ reading: ClockReading) -> Decision {
+        let now = reading.uptime
+        if let token = current.usable(at: reading) {
+            let begins = token.isDue(at: reading) && begin(now)
+            return Decision(use: .token(token, serial: current.serial), beginsExchange: begins)
         }
         if isExchanging { return Decision(use: .wait(seconds: 1), beginsExchange: false) }
         // Failures of an earlier round say nothing about this one.
@@ -169,45 +160,53 @@ package struct FCMTokenPolicy: Sendable {
     }
 
     /// The exchange that began at `asked` brought a token good for `lifetime` seconds from then.
-    package mutating func obtained(asked: Int, lifetime: Int, now: Int) {
-        let refresh = max(asked + lifetime - Self.early, asked + lifetime / 2)
-        grant = Grant(obtained: now, refresh: refresh, end: asked + lifetime - Self.margin)
+    package mutating func obtained(
+        _ text: SecretBytes, asked: ClockReading, lifetime: Int, now: Int
+    ) {
+        let token = ProviderToken(
+            text: text, issued: asked, refresh: max(lifetime - Self.early, lifetime / 2),
+            end: lifetime - Self.margin)
+        current.use(token, uptime: now)
+        obtainedAt = now
         isExchanging = false
         backoff.succeed()
         failingSince = nil
+        refusals = 0
         notBefore = now + Self.shortest
     }
 
-    package mutating func refused(_ fault: FCMFault, now: Int) {
+    /// Records a failure that may pass, or a refusal: after three of those in a row `fault` is the
+    /// gateway's. `retryAfter`: seconds, 0 when not asked for, and no more than the patience: a
+    /// wish of years would outlast every round. `jitter`: from 0 to 1, stretches the wait by up to
+    /// a half.
+    package mutating func failed(
+        _ fault: FCMFault? = nil, retryAfter: Int = 0, now: Int, jitter: Double
+    ) {
         isExchanging = false
-        self.fault = fault
-        backoff.succeed()
-        failingSince = nil
-        notBefore = now + Self.holdoff
-    }
-
-    /// Records a failure that may pass. `retryAfter`: seconds, 0 when not asked for, and no more
-    /// than the patience: a wish of years would outlast every round. `jitter`: from 0 to 1,
-    /// stretches the wait by up to a half.
-    package mutating func failed(retryAfter: Int, now: Int, jitter: Double) {
-        isExchanging = false
+        refusals = fault == nil ? 0 : refusals + 1
+        guard refusals < Self.refusalLimit else {
+            self.fault = fault
+            backoff.succeed()
+            failingSince = nil
+            notBefore = now + Self.holdoff
+            return
+        }
         if failingSince == nil { failingSince = now }
         let wait = backoff.fail(random: jitter, floor: .seconds(min(retryAfter, Self.patience)))
         notBefore = now + Int(wait / .seconds(1))
     }
 
-    package mutating func worked() { grant?.hasWorked = true }
-
-    /// 401 for a wake-up sent with the token in use; throws when that token has never worked.
-    package mutating func unauthorised(now: Int) throws(GatewayFailure) {
-        guard let grant, !grant.isRefused else { return }
-        guard grant.hasWorked else {
-            self.grant = nil
+    /// Throws when a token was refused that was the first one, or itself the answer to a refusal,
+    /// and never worked.
+    package mutating func learn(
+        _ feedback: CredentialFeedback, now: Int
+    ) throws(GatewayFailure) {
+        guard current.learn(feedback, uptime: now) else { return }
+        guard current.hasWorked || current.serial > 1 && !current.isReplacement else {
             notBefore = max(notBefore, now + Self.shortest)
             throw .misconfigured(.fcm(.tokenRefused))
         }
-        self.grant?.isRefused = true
-        notBefore = max(notBefore, grant.obtained + Self.holdoff)
+        notBefore = max(notBefore, obtainedAt + Self.holdoff)
     }
 }
 

@@ -176,6 +176,13 @@ struct PendingPushes: Sendable {
         remove(stream, at: slot)
     }
 
+    /// Takes an answer whose body does not end as it is; false where there is none.
+    mutating func cut(_ stream: UInt32) -> Bool {
+        guard let slot = table.find(stream), table[slot].status != 0 else { return false }
+        _ = complete(stream, at: slot)
+        return true
+    }
+
     private mutating func complete(_ stream: UInt32, at slot: Int) -> Part {
         let answer = table[slot]
         var body = PushBody.empty

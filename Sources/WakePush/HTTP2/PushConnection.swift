@@ -354,11 +354,17 @@ package struct PushConnection: Sendable {
             FrameWriter.ping(0x7265_7665_696c_6c65, acknowledges: false, into: &output.bytes)
         }
         let time = self.now
-        let limit = limits.answerMilliseconds
-        for stream in pushes.streams(where: { $0.age(now: time) >= limit }) {
-            unanswered += 1
+        let (answer, body) = (limits.answerMilliseconds, limits.bodyMilliseconds)
+        for stream in pushes.streams(where: {
+            $0.age(now: time) >= ($0.status == 0 ? answer : min(answer, body))
+        }) {
             sendReset(stream, ErrorCode.cancel)
-            giveUp(stream, .unknown)
+            if pushes.cut(stream) {
+                close(stream)
+            } else {
+                unanswered += 1
+                giveUp(stream, .unknown)
+            }
         }
         if !isProven, unanswered >= ConnectionLimits.unansweredStreams { end(.stalled) }
     }

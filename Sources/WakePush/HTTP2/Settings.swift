@@ -5,6 +5,8 @@ package struct ConnectionLimits: Sendable {
     /// Milliseconds until a push without an answer is given up while its connection lives: real
     /// services answer single requests after half a minute.
     package var answerMilliseconds: UInt64 = 45_000
+    /// Milliseconds after which an answer whose body does not end is taken as it is.
+    package var bodyMilliseconds: UInt64 = 10_000
     /// Milliseconds until a connection is given up on which nothing comes, not even an answer to
     /// PING.
     package var silenceMilliseconds: UInt64 = 10_000

@@ -16,7 +16,6 @@ struct PushHosts {
     /// Hosts that wait until fewer requests of unproven hosts are in flight; not in `ready`.
     private var unproven = Deque<Int>()
     private var unresolved = Deque<Int>()
-    private var lookUps = 0
     private var inFlight = 0
     private(set) var unprovenInFlight = 0
     private var nextAdvance: UInt64 = 0
@@ -181,7 +180,7 @@ struct PushHosts {
             if now >= until {
                 // Good enough until the new ones are there.
                 hosts[host].resolution = .renewing(addresses)
-                unresolved.prepend(host)
+                unresolved.append(host)
             }
             return addresses
         case .renewing(let addresses): return addresses
@@ -194,13 +193,9 @@ struct PushHosts {
     }
 
     mutating func nextLookUp() -> Int? {
-        while lookUps < limits.lookUps, let host = unresolved.popFirst() {
-            guard hosts[host].end == nil else {
-                hosts[host].resolution = .unknown
-                continue
-            }
-            lookUps += 1
-            return host
+        while let host = unresolved.popFirst() {
+            if hosts[host].end == nil { return host }
+            hosts[host].resolution = .unknown
         }
         return nil
     }
@@ -209,7 +204,6 @@ struct PushHosts {
     mutating func resolve(
         _ host: Int, _ result: Result<[IPAddress], ResolveError>, at moment: DeliveryMoment
     ) -> (cause: RetryCause, failure: GatewayFailure)? {
-        lookUps -= 1
         defer { list(host) }
         hosts[host].resolution = .unknown
         switch result {

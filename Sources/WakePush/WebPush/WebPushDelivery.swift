@@ -325,7 +325,6 @@ package struct WebPushLimits: Sendable {
     var total = 256
     /// Wake-ups without a result at most; those of failing hosts may be half of it.
     var window = 8192
-    var lookUps = 16
     /// "Gone" that is held for want of evidence; more is not believed.
     var held = 4096
     var hosts = 16_384

@@ -118,7 +118,7 @@ final class WebPushSender: Sendable {
 
     /// - Throws: `invalidURL` when the endpoint may not be sent to, or `outOfResources`.
     func request(_ flight: WebPushFlight, lifetime: Int) throws(FetchError) -> FetchRequest {
-        let origin = VAPIDToken.origin(host: flight.host)
+        let origin = VAPIDTokenProvider.origin(host: flight.host)
         let authorization = tokens.withLock { $0.authorization(origin, at: .system()) }
         guard let authorization else { throw .outOfResources }
         return try WebPushRequest(lifetime: lifetime, body: body, port: port, timeout: timeout)

@@ -30,10 +30,9 @@ struct RelayClient: Sendable {
         fetcher = try Fetcher(FetchConfiguration(caFile: configuration.authorityFile))
     }
 
-    /// Calls `onHead` for the head of a response, and `onLines` for the bytes of one of lines.
+    /// Calls `onLines` for the bytes of a response of lines.
     func send(
-        _ batch: RelayBatch, onHead: @escaping @Sendable () -> Void,
-        onLines: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
+        _ batch: RelayBatch, onLines: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async -> RelayResult {
         let reply = RelayReply()
         do throws(FetchError) {
@@ -41,7 +40,6 @@ struct RelayClient: Sendable {
                 request(batch),
                 onHead: { response in
                     reply.begin(response, wall: clock.wallSeconds())
-                    onHead()
                     return .proceed
                 },
                 sink: { bytes in

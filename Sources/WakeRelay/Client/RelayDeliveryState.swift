@@ -2,14 +2,14 @@ import WakeModel
 import WakePush
 import WakeSystem
 
-/// The state machine of a session with a relay.
+/// The state machine of a session with a relay. A relay that is away is waited for: it is asked
+/// with requests without a wake-up, so that none of them uses up its one repetition.
 struct RelayDeliveryState: DeliveryState {
     typealias Entry = RetryQueue.Entry
 
     typealias Action = (request: UInt32, entries: [Entry])
 
     enum Event {
-        case began
         case lines(UInt32, [UInt8])
         case ended(UInt32, RelayResult)
     }
@@ -56,9 +56,9 @@ struct RelayDeliveryState: DeliveryState {
         return DeliveryStep()
     }
 
-    mutating func advance(now: UInt64) throws(GatewayFailure) {
-        if isHopeless(now: now) { throw .unavailable(.pushback, service) }
-    }
+    mutating func advance(now: UInt64) {}
+
+    var delay: GatewayFailure? { backoff.reason.map { .unavailable($0, service) } }
 
     mutating func next(now: UInt64) -> Action? {
         queue.advance(now: now)
@@ -89,9 +89,6 @@ struct RelayDeliveryState: DeliveryState {
 
     mutating func receive(_ event: Event, at moment: DeliveryMoment) -> DeliveryStep {
         switch event {
-        case .began:
-            backoff.responseBegan()
-            return DeliveryStep()
         case .lines(let request, let bytes): return read(bytes.span, of: request, at: moment)
         case .ended(let request, let result):
             var step = ended(request, result, at: moment)
@@ -108,15 +105,14 @@ struct RelayDeliveryState: DeliveryState {
         do throws(RelayResponseError) {
             try requests[request]?.response.read(bytes) { lines.append($0) }
         } catch { step.isBroken = true }
-        if !lines.isEmpty { backoff.succeed() }
+        if !lines.isEmpty { backoff.answered(withDelivery: lines.contains(where: \.isOfWakeUp)) }
         for line in lines where step.failure == nil {
             switch line {
             case .delivery(let wake, let delivery):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
                 switch delivery {
-                case .retry(.connectionFault):
-                    retry([entry], after: .unknown, .connectionFault, at: moment, &step)
+                case .retry(.connectionFault): repeatLater(entry, at: moment, &step)
                 case .accepted, .gone, .invalid, .retry: step.results.append(entry.result(delivery))
                 }
             case .stopped(_, let stop):
@@ -142,58 +138,60 @@ struct RelayDeliveryState: DeliveryState {
     private mutating func ended(
         _ request: UInt32, _ result: RelayResult, at moment: DeliveryMoment
     ) -> DeliveryStep {
-        guard requests[request] != nil else { return DeliveryStep() }
+        guard let response = requests[request]?.response else { return DeliveryStep() }
         let left = takeMissing(of: request)
         let (now, random) = (moment.now, moment.jitter)
         var step = DeliveryStep()
         if case .refused(.stale) = result {} else { staleSince = nil }
-        let cause: RetryCause
-        var lost = AttemptFailure.unsent
+        var mayHaveArrived = false
         switch result {
         case .completed, .interrupted, .refused(.replayed):
-            if !left.isEmpty { backoff.fail(now: now, random: random) }
-            (cause, lost) = (.connectionFault, .unknown)
+            mayHaveArrived = true
+            if response.isAnswered { break }
+            backoff.fail(.relayFailing, mayHaveArrived: true, now: now, random: random)
         case .unconnected(let isUnknownHost):
-            if !backoff.failToConnect(now: now, random: random) {
-                step.failure = .unavailable(isUnknownHost ? .unknownHost : .unreachable, service)
-            }
-            cause = .connectionFault
-        case .untrusted: return DeliveryStep(failure: failure(.untrusted))
-        case .refused(.fault(let fault)): return DeliveryStep(failure: failure(fault))
+            backoff.fail(
+                isUnknownHost ? .relayUnknownHost : .relayUnreachable, now: now, random: random)
+        case .untrusted: step.failure = failure(.untrusted)
+        case .refused(.fault(let fault)): step.failure = failure(fault)
         case .refused(.stale(let difference)):
             stale(difference, now: now, random: random, &step)
-            cause = .serviceFault
-        case .refused(.busy(let retryAfter)):
-            pause(retryAfter, now: now, random: random, &step)
-            cause = .throttled
-        case .refused(.failed(let retryAfter)):
-            pause(retryAfter, now: now, random: random, &step)
-            (cause, lost) = (.serviceFault, .refused)
+        case .refused(.busy(let retryAfter)), .refused(.failed(let retryAfter)):
+            backoff.fail(.relayFailing, retryAfter: retryAfter, now: now, random: random)
         case .refused(.unclear(let retryAfter)):
-            pause(retryAfter, now: now, random: random, &step)
-            (cause, lost) = (.connectionFault, .unknown)
+            mayHaveArrived = true
+            backoff.fail(
+                .relayFailing, mayHaveArrived: true, retryAfter: retryAfter, now: now,
+                random: random)
         }
-        guard step.failure == nil || lost == .unknown else {
+        guard mayHaveArrived else {
             for entry in left { queue.append(entry) }
+            step.retried = step.failure == nil ? left.count : 0
             return step
         }
-        retry(left, after: lost, cause, at: moment, &step)
+        step.uncertain = left.count
+        for var entry in left {
+            if entry.lose() {
+                queue.append(entry)
+                step.retried += 1
+            } else {
+                step.results.append(entry.result(.retry(.connectionFault)))
+            }
+        }
         return step
     }
 
-    /// Tries wake-ups again, or gives them up for the round.
-    private mutating func retry(
-        _ entries: [Entry], after failure: AttemptFailure, _ cause: RetryCause,
-        at moment: DeliveryMoment, _ step: inout DeliveryStep
+    /// Sends a wake-up once more whose outcome the relay does not know.
+    private mutating func repeatLater(
+        _ entry: Entry, at moment: DeliveryMoment, _ step: inout DeliveryStep
     ) {
-        if failure == .unknown { step.uncertain += entries.count }
-        for var entry in entries {
-            if let delay = entry.fail(failure, at: moment) {
-                queue.append(entry, after: delay, now: moment.now)
-                step.retried += 1
-            } else {
-                step.results.append(entry.result(.retry(cause)))
-            }
+        var entry = entry
+        step.uncertain += 1
+        if let delay = entry.fail(.unknown, at: moment) {
+            queue.append(entry, after: delay, now: moment.now)
+            step.retried += 1
+        } else {
+            step.results.append(entry.result(.retry(.connectionFault)))
         }
     }
 
@@ -208,18 +206,6 @@ struct RelayDeliveryState: DeliveryState {
         return step
     }
 
-    func isHopeless(now: UInt64) -> Bool { backoff.isHopeless(now: now) }
-
-    private mutating func pause(
-        _ retryAfter: Int, now: UInt64, random: Double, _ step: inout DeliveryStep
-    ) {
-        if retryAfter > RetryPolicy.longestRetryAfter {
-            step.failure = .unavailable(.pushback, service)
-        } else {
-            backoff.fail(retryAfter: retryAfter, now: now, random: random)
-        }
-    }
-
     private mutating func stale(
         _ difference: Int?, now: UInt64, random: Double, _ step: inout DeliveryStep
     ) {
@@ -230,7 +216,10 @@ struct RelayDeliveryState: DeliveryState {
             let ahead = difference.map { abs($0) <= SignatureWindow.ahead ? 0 : $0 }
             step.failure = failure(.clock(difference: ahead))
         } else {
-            backoff.fail(retryAfter: Self.startPause, now: now, random: random)
+            // It is there, and takes requests in a moment.
+            backoff.answered(withDelivery: false)
+            backoff.fail(
+                .relayFailing, retryAfter: Self.startPause, now: now, random: random)
         }
     }
 
@@ -247,54 +236,58 @@ struct RelayDeliveryState: DeliveryState {
     }
 }
 
-/// The back-off from a failing relay: growing pauses, one request at a time, then no attempt.
+/// The back-off from a failing relay: growing pauses, and one request at a time: with one wake-up,
+/// or, after a request that may have been taken, without any.
 struct RelayBackoff {
     /// Requests at once when all is well: one is answered while the next is sent.
     static let requests = 2
-    /// Milliseconds without one line of a response, counted from the first failure.
-    static let withoutLines: UInt64 = 5 * 60_000
-    /// Milliseconds without any response, counted from the first failed connection.
-    static let withoutConnection: UInt64 = 60_000
+    /// Milliseconds of failing that are told.
+    static let quiet: UInt64 = 30_000
 
+    private enum Trust { case full, trial, none }
+
+    private var trust = Trust.full
     private var backoff = Backoff(base: .seconds(1), ceiling: .seconds(30), jitter: .stretch)
     private var failingSince: UInt64?
-    private var unconnectedSince: UInt64?
+    /// Why it has failed for a while; nil once it answers.
+    private(set) var reason: Unavailability?
     /// The time before which nothing is sent.
     private(set) var until: UInt64 = 0
 
     /// Requests that may be under way.
-    var requests: Int { backoff.failures > 0 ? 1 : Self.requests }
-    /// The most wake-ups of a request: after a failure one is enough to ask with. More could all
-    /// arrive without the relay being able to say so.
-    var wakes: Int { backoff.failures > 0 ? 1 : RelayBatch.maximumWakes }
-
-    mutating func succeed() {
-        backoff.succeed()
-        failingSince = nil
-        unconnectedSince = nil
+    var requests: Int { trust == .full ? Self.requests : 1 }
+    /// The most wake-ups of a request.
+    var wakes: Int {
+        switch trust {
+        case .full: RelayBatch.maximumWakes
+        case .trial: 1
+        case .none: 0
+        }
     }
 
-    mutating func responseBegan() { unconnectedSince = nil }
+    /// Records lines of a response.
+    /// - Parameter withDelivery: more than the last line, which a request without wake-ups has too.
+    mutating func answered(withDelivery: Bool) {
+        backoff.succeed()
+        (failingSince, reason) = (nil, nil)
+        trust = withDelivery || trust == .full ? .full : .trial
+    }
 
-    /// - Parameter retryAfter: seconds the relay asked to wait, 0 when it did not.
-    mutating func fail(retryAfter: Int = 0, now: UInt64, random: Double) {
-        if failingSince == nil { failingSince = now }
+    /// - Parameters:
+    ///   - mayHaveArrived: the relay may have taken the request.
+    ///   - retryAfter: seconds the relay asked to wait, 0 when it did not.
+    mutating func fail(
+        _ reason: Unavailability, mayHaveArrived: Bool = false, retryAfter: Int = 0, now: UInt64,
+        random: Double
+    ) {
+        trust = mayHaveArrived || trust == .none ? .none : .trial
+        let since = failingSince ?? now
+        failingSince = since
+        if now - since >= Self.quiet { self.reason = reason }
         // What the relay asks for is stretched as well: what failed together returns apart.
-        let floor = Duration.seconds(retryAfter) * (1 + random / 2)
+        let least = min(retryAfter, RetryPolicy.longestRetryAfter)
+        let floor = Duration.seconds(least) * (1 + random / 2)
         until = max(
             until, now + UInt64(backoff.fail(random: random, floor: floor) / .milliseconds(1)))
-    }
-
-    /// - Returns: false when it is time to give up.
-    mutating func failToConnect(now: UInt64, random: Double) -> Bool {
-        let since = unconnectedSince ?? now
-        unconnectedSince = since
-        fail(now: now, random: random)
-        return now - since < Self.withoutConnection
-    }
-
-    func isHopeless(now: UInt64) -> Bool {
-        guard let failingSince else { return false }
-        return now - failingSince >= Self.withoutLines
     }
 }

@@ -67,11 +67,9 @@ final class RelayTransport: DeliveryTransport {
             guard !locked.isCancelled else { return }
             // The task does not keep the session alive: its owner waits for reports.
             locked.requests[number] = Task { [weak self, weak session, client] in
-                let result = await client.send(
-                    batch, onHead: { [weak session] in _ = session?.receive(.began) },
-                    onLines: { [weak session] bytes in
-                        session?.receive(.lines(number, bytes.array)) == true ? .proceed : .stop
-                    })
+                let result = await client.send(batch) { [weak session] bytes in
+                    session?.receive(.lines(number, bytes.array)) == true ? .proceed : .stop
+                }
                 self?.forget(number)
                 session?.receive(.ended(number, result))
             }

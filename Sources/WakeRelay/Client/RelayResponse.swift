@@ -18,6 +18,9 @@ struct RelayResponse {
     /// The positions of the wake-ups without a line.
     var missing: [Int] { hasLine.indices.filter { !hasLine[$0] } }
 
+    /// Whether every wake-up has its line; without any, whether the relay said so.
+    var isAnswered: Bool { missing.isEmpty && (isDone || !hasLine.isEmpty) }
+
     /// Calls `receive` for each valid line in order; throws at the first that does not belong here.
     mutating func read(
         _ bytes: Span<UInt8>, _ receive: (RelayLine) -> Void

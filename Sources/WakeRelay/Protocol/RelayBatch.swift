@@ -1,7 +1,8 @@
 package import WakeModel
 import WakeSystem
 
-/// The body of `POST /v1/relay/wakes`: push tokens, and the lifetime of their wake-ups.
+/// The body of `POST /v1/relay/wakes`: push tokens, and the lifetime of their wake-ups. Without any
+/// it asks whether the relay is there.
 package struct RelayBatch: Sendable, Equatable, Redacted {
     /// Seconds.
     package let lifetime: Int
@@ -16,9 +17,9 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
     /// The most bytes of a body without its wakes.
     private static let frameBytes = 64
 
-    /// - Parameter tokens: 1 to `maximumWakes`, of `services`, that fit.
+    /// - Parameter tokens: up to `maximumWakes`, of `services`, that fit.
     package init(lifetime: Int, tokens: [PushToken]) {
-        precondition(Self.lifetimes.contains(lifetime) && !tokens.isEmpty)
+        precondition(Self.lifetimes.contains(lifetime))
         precondition(tokens.allSatisfy { Self.services.contains($0.service) })
         precondition(Self.count(of: tokens) == tokens.count, "a batch too large")
         self.lifetime = lifetime
@@ -87,7 +88,7 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
         } catch { throw members.error ?? .json(error) }
         guard let lifetime = members.lifetime, let tokens = members.tokens
         else { throw .json(.missingMember) }
-        guard Self.lifetimes.contains(lifetime), !tokens.isEmpty else { throw .malformed }
+        guard Self.lifetimes.contains(lifetime) else { throw .malformed }
         self.lifetime = lifetime
         self.tokens = tokens
     }
@@ -97,7 +98,7 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
 
 package enum RelayBatchError: Error, Equatable, Sendable {
     case json(JSONError)
-    /// Not a lifetime, or no wakes at all.
+    /// Not a lifetime.
     case malformed
     /// More wakes or bytes than a batch may have.
     case tooLarge

@@ -12,6 +12,8 @@ package enum RelayLine: Sendable, Equatable {
     /// The last line: the number of wake-ups in the request.
     case done(Int)
 
+    var isOfWakeUp: Bool { if case .delivery = self { true } else { false } }
+
     /// The most bytes of a line, without its end.
     package static let maximumBytes = 256
 

@@ -127,7 +127,7 @@ struct RelayDispatcher {
             }
             sessions.complete(results, by: session)
             pending.settle(results)
-        case .retried, .uncertain: break
+        case .retried, .uncertain, .delayed: break
         case .failed(let failure):
             let now = clock.milliseconds()
             guard let service = sessions.failed(session, failure, now: now) else { return }

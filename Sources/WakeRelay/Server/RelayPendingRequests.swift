@@ -33,9 +33,10 @@ struct RelayPendingRequests {
 
     /// - Parameter due: milliseconds when it is given up.
     mutating func open(wakes: Int, due: UInt64) -> Int {
-        precondition((1...1 << Self.positionBits).contains(wakes))
+        precondition((0...1 << Self.positionBits).contains(wakes))
         last += 1
-        entries[last] = Entry(sessions: [Int](repeating: 0, count: wakes), left: wakes, due: due)
+        // Without wake-ups it is done at once.
+        store(Entry(sessions: [Int](repeating: 0, count: wakes), left: wakes, due: due), last)
         return last
     }
 

@@ -56,6 +56,13 @@ package struct BroadcastReport: Sendable, Equatable {
         startPermille = permille
     }
 
+    /// While it waits, so do the wake-ups that gateways hold.
+    func holding(_ inFlight: Int) -> BroadcastReport {
+        var report = self
+        if isWaiting { report.counters.deferred += UInt64(inFlight) }
+        return report
+    }
+
     /// Counts the result of one push.
     mutating func add(_ delivery: Delivery, to service: PushService, at host: PushHostKind?) {
         if let host { hosts.add(delivery, host) }

@@ -3,12 +3,8 @@ import WakePush
 import WakeStore
 import WakeSystem
 
-/// One delivery of a broadcast, stage by stage: every registration is read once
-/// (``RegistrationScan``), every distinct push token leaves at the planned pace (``RowStage``)
-/// through its gateway's session (``RunSessions``), and registrations whose push tokens are gone
-/// pass the deletion breaker and are deleted (``GoneRegistrations``). The ``CheckpointWriter``
-/// notes what is complete. Gateways do not wait for one another: what one of them cannot take now
-/// is read again in another pass (``RunPass``). Used by one task.
+/// One delivery of a broadcast, stage by stage: ``RegistrationScan``, ``RowStage``,
+/// ``RunSessions``, ``GoneRegistrations``. Used by one task.
 final class BroadcastRun {
     private var scan: RegistrationScan
     private var rows: RowStage
@@ -18,7 +14,6 @@ final class BroadcastRun {
     private let lifetime: Int
     private let reopenInterval: Duration
     private let tailPatience: Duration
-
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
     private let store: Store
@@ -217,7 +212,7 @@ final class BroadcastRun {
                 begin(RunPass(services))
                 return false
             }
-            let isIdle = sessions.inFlightCount == 0
+            let isIdle = sessions.inFlightCount == 0 || sessions.areDelayed
             if sessions.areWaiting || isSlowTail, await givesWay(isIdle: isIdle) {
                 await supersede()
                 return true
@@ -236,13 +231,14 @@ final class BroadcastRun {
 
     /// Waits for a report; when only time can help, for up to a second.
     private func waitIdly() async {
-        let isIdle = sessions.inFlightCount == 0 && topics?.isSending != true
+        let isEmpty = sessions.inFlightCount == 0
+        let isIdle = (isEmpty || sessions.areDelayed) && topics?.isSending != true
         // A kill while it waits for minutes must find the counters of now.
         if isIdle, !inbox.isIdle { checkpoint.close(savedCounters) }
         (inbox.isIdle, report.isWaiting) = (isIdle, isIdle)
         if isIdle { publishProgress() }
         await inbox.wait()
-        guard !isIdle else { return }
+        if isIdle, isEmpty { return }
         await handleReports()
         checkpoint.save(savedCounters)
     }
@@ -321,6 +317,10 @@ final class BroadcastRun {
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
         case .deferred(let references): references.forEach { putOff(sessions.complete($0)) }
+        case .delayed(let failure):
+            let service = sessions.delay(gateway, failure != nil)
+            if let failure { log(.gatewayStopped(service, failure)) }
+            report.stopped[service] = failure?.message
         case .failed(let failure):
             let service = sessions.service(gateway)
             let reopening = failure.mayPass ? UptimeInstant.now + reopenInterval : nil
@@ -395,6 +395,6 @@ final class BroadcastRun {
         let rest = max(1, store.estimatedRows - rows.previousRows)
         report.permille = Int(
             checkpoint.progress(previousRows: rows.previousRows, currentRows: rest) * 1000)
-        publish(report)
+        publish(report.holding(sessions.inFlightCount))
     }
 }

@@ -2,14 +2,20 @@ import WakeModel
 import WakePush
 import WakeStore
 
-/// The last stages of a run: registrations whose push tokens are gone pass a deletion breaker for
-/// each gateway, those whose push tokens are invalid do not, and both are deleted in batches,
-/// unless they were renewed since they were read.
+/// The last stages of a run: registrations whose push tokens are gone or invalid pass a deletion
+/// breaker and are deleted in batches, unless they were renewed since they were read. Each gateway
+/// has one breaker for each of the two: strangers, who may register tokens that are none, cannot
+/// keep the other one tripped, and a wrong topic does not empty the store.
 struct GoneRegistrations {
+    private typealias Breaker = DeletionBreaker<InFlightTable.Entry>
+
     private let store: Store
-    private var breakers: [DeletionBreaker<InFlightTable.Entry>]
+    private var breakers: [(gone: Breaker, invalid: Breaker)]
     private var released: [InFlightTable.Entry] = []
 
+    /// Push tokens may be invalid as often as this for one that may be gone: an alarm shall not be
+    /// for strangers to raise cheaply.
+    private static let invalidFactor = 4
     /// Registrations deleted at once: each such commit is flushed, which other requests feel.
     private static let batch = 256
 
@@ -23,26 +29,35 @@ struct GoneRegistrations {
     ) {
         self.store = store
         breakers = services.enumerated().map { index, service in
-            DeletionBreaker(
-                perMille: believed.contains(service) ? 1000 : perMille,
-                isTripped: tripped & 1 << UInt64(index) != 0)
+            let isTripped = tripped & 1 << UInt64(index) != 0
+            let gone = believed.contains(service) ? 1000 : perMille
+            let invalid = min(1000, Self.invalidFactor * gone)
+            return (
+                Breaker(perMille: gone, isTripped: isTripped),
+                Breaker(perMille: invalid, isTripped: isTripped)
+            )
         }
     }
 
-    var tripped: [Int] { breakers.indices.filter { breakers[$0].isTripped } }
+    var tripped: [Int] {
+        breakers.indices.filter { breakers[$0].gone.isTripped || breakers[$0].invalid.isTripped }
+    }
 
     mutating func add(_ delivery: Delivery, of entry: InFlightTable.Entry) {
         switch delivery {
-        case .accepted: breakers[entry.gateway].accepted()
-        case .gone: released += breakers[entry.gateway].gone(entry)
-        // Strangers could keep a breaker tripped that counts these.
-        case .invalid: released.append(entry)
+        case .accepted:
+            breakers[entry.gateway].gone.accepted()
+            breakers[entry.gateway].invalid.accepted()
+        case .gone: released += breakers[entry.gateway].gone.gone(entry)
+        case .invalid: released += breakers[entry.gateway].invalid.gone(entry)
         case .retry: break
         }
     }
 
     mutating func finish() {
-        for index in breakers.indices { released += breakers[index].finish() }
+        for index in breakers.indices {
+            released += breakers[index].gone.finish() + breakers[index].invalid.finish()
+        }
     }
 
     /// Deletes what is released, when it is a batch or the last, and returns how many.

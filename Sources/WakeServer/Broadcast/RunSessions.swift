@@ -18,6 +18,8 @@ final class RunSessions {
     private let inbox: RunInbox
     private var table: Table
     private var nextTick = UptimeInstant.now
+    /// Gateways that wait, see ``GatewayReport/delayed(_:)``.
+    private var delayed: Set<Int> = []
 
     private static let tickInterval = Duration.milliseconds(100)
 
@@ -89,11 +91,26 @@ final class RunSessions {
         }
     }
 
+    /// - Returns: the gateway's push service.
+    func delay(_ index: Int, _ isDelayed: Bool) -> PushService {
+        if isDelayed { delayed.insert(index) } else { delayed.remove(index) }
+        return gateways[index].service
+    }
+
+    /// Whether nothing is on its way, and all that waits is with gateways that wait.
+    var areDelayed: Bool {
+        areWaiting
+            && gateways.indices.allSatisfy {
+                delayed.contains($0) || table.inFlight.count(of: $0) == 0
+            }
+    }
+
     /// Closes the session of a failed gateway and returns what was in flight with it.
     /// - Parameter reopening: the time to try it again, if that may help.
     func close(
         _ index: Int, reopening: UptimeInstant?
     ) -> [InFlightTable.Entry] {
+        delayed.remove(index)
         table.lanes[index].state = reopening.map { .unavailable($0) } ?? .stopped
         table.lanes[index].session = nil
         table.lanes[index].batch = []

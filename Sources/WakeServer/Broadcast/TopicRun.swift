@@ -94,7 +94,7 @@ final class TopicRun: Sendable {
         while !Task.isCancelled {
             for report in reports.take() {
                 switch report {
-                case .retried, .deferred: continue
+                case .retried, .deferred, .delayed: continue
                 case .uncertain(let count): state.withLock { $0.uncertain += count }
                 case .failed(let failure): return .failed(failure)
                 case .completed(let results):

@@ -64,6 +64,23 @@ struct BroadcastGoneTests {
         #expect(try place.service.rows() == 200)
     }
 
+    @Test("one accepted push token does not make hundreds of bad ones believed: a wrong topic")
+    func mostlyBad() async throws {
+        let place = try await PushingService(
+            .init("--answer-token", "dead:400:DeviceTokenNotForTopic"))
+        try place.register(devices(1, marked: false) + devices(400, marked: true))
+        for round in 1...3 {
+            let (status, output) = try await place.broadcast()
+            #expect(status == (round < 3 ? 1 : 0), "\(output)")
+            #expect(try place.service.rows() == (round < 3 ? 401 : 1))
+            guard round < 3 else { break }
+            #expect(output.contains("1 accepted, 400 gone\n"), "\(output)")
+            _ = try await place.service.program.line(
+                containing: "deletion-breaker-tripped service=apns")
+            _ = try await place.service.program.line(containing: "trouble kind=breaker-tripped")
+        }
+    }
+
     @Test("a push service that calls everything gone is not believed: nothing is deleted")
     func allGone() async throws {
         let place = try await PushingService(.init("--answer-all", "410:Unregistered"))

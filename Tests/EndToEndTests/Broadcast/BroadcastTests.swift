@@ -63,7 +63,9 @@ struct BroadcastTests {
         arguments: [
             ["--answer", "10:429:TooManyRequests"], ["--answer", "10:429:TooManyRequests:1"],
             ["--answer", "10:503:ServiceUnavailable"], ["--answer", "10:500"],
-            ["--refuse-every", "50"], ["--reset-every", "50"],
+            ["--answer", "100:403:ExpiredProviderToken"],
+            ["--answer", "100:429:TooManyProviderTokenUpdates"], ["--refuse-every", "50"],
+            ["--reset-every", "50"],
             ["--streams", "1", "--streams-at", "40:10"],
         ])
     func faults(_ flags: [String]) async throws {

@@ -31,6 +31,7 @@ struct RelayBroadcastTests {
             ["--lines", "reversed"],
             ["--lines", "split"], ["--lines", "without-done"],
             ["--answer-first", "1:429:relay_busy:1"], ["--answer-first", "1:503"],
+            ["--answer-first", "5:502"],
             ["--answer-first", "1:401:signature_stale"], ["--line-delay", "5"],
         ])
     func faults(_ flags: [String]) async throws {

@@ -33,9 +33,7 @@ struct RelayBatchCheck {
         guard let lifetime = document["lifetime"]?.integer,
             (0...Self.longestLifetime).contains(lifetime)
         else { throw Fault("lifetime") }
-        guard let elements = document["wakes"]?.elements, !elements.isEmpty else {
-            throw Fault("wakes")
-        }
+        guard let elements = document["wakes"]?.elements else { throw Fault("wakes") }
         guard elements.count <= Self.most else {
             throw Fault("too-many-wakes", "relay_batch_too_large", status: 413)
         }

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import WakeSystem
@@ -8,151 +9,172 @@ import WakeSystem
     "When provider tokens are made",
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct ProviderTokenPolicyTests {
+    private typealias Feedback = CredentialFeedback
+
     private let start = ProviderTokenTests.start
     private let credentials: APNsCredentials
+    private let directory: TemporaryDirectory
+    private static let clockWrong = GatewayFailure.misconfigured(.apns(.clockWrong))
+    private static let many = TokenInUse.refusalLimit
 
     init() throws {
         credentials = try ProviderTokenTests.credentials(SigningKeyPair())
+        directory = try TemporaryDirectory()
     }
 
-    private func mint(_ now: ClockReading) throws -> ProviderToken {
-        try #require(ProviderToken(mintedBy: credentials, at: now))
+    private func team() throws -> APNsTokenProvider {
+        try APNsTokenProvider(credentials, tokenFile: directory.path + "/apns-token")
     }
 
-    /// A policy that has just made a token.
-    private func running() throws -> (ProviderTokenPolicy, ProviderToken) {
-        var policy = ProviderTokenPolicy()
-        #expect(policy.decide(start) == .mint)
-        let token = try mint(start)
-        policy.minted(token)
-        return (policy, token)
+    private func value(_ team: APNsTokenProvider, at now: ClockReading) throws -> [UInt8] {
+        guard case .value(let value, _) = try team.credential(at: now) else {
+            throw TestFailure("asked to wait")
+        }
+        return value
     }
 
-    @Test("a token is used for fifty minutes and then replaced")
+    private func reading(wall: Int, uptime: Int, boot: UInt8 = 1) -> ClockReading {
+        ClockReading(wall: wall, uptime: uptime, boot: [UInt8](repeating: boot, count: 16))
+    }
+
+    @Test("a token is used for fifty minutes, over restarts, and its serial changes with it")
     func reuse() throws {
-        var (policy, token) = try running()
-        #expect(policy.decide(start) == .use(token))
-        #expect(policy.decide(start.later(3000 - 1)) == .use(token))
-        #expect(policy.decide(start.later(3000)) == .mint)
+        let team = try team()
+        guard case .value(let first, let serial) = try team.credential(at: start),
+            case .value(let same, serial) = try team.credential(at: start.later(2999)),
+            case .value(let next, let other) = try team.credential(at: start.later(3000))
+        else { throw TestFailure("not three values") }
+        #expect(String(decoding: first, as: UTF8.self).hasPrefix("bearer ey"))
+        #expect(same == first && next != first && other != serial)
+        #expect(try value(self.team(), at: start.later(3600)) == next)
     }
 
-    @Test("an expired token of twenty minutes is replaced at once, and once")
+    @Test("four refusals of an expired token are strays; five in a row replace it, once")
     func expired() throws {
-        var (policy, token) = try running()
+        let team = try team()
+        let first = try value(team, at: start)
         let later = start.later(1200)
-        try policy.expired(token, at: later)
+        for _ in 0..<50 {
+            try team.learn(Feedback(expired: Self.many - 1), at: later)
+            try team.learn(.worked, at: later)
+        }
+        #expect(try value(team, at: later) == first)
+        for _ in 0..<Self.many { try team.learn(Feedback(expired: 1), at: later) }
         // Every answer still in flight says the same.
-        try policy.expired(token, at: later)
-        #expect(policy.decide(later) == .mint)
-        let second = try mint(later)
-        policy.minted(second)
-        try policy.expired(token, at: later)
-        #expect(policy.decide(later) == .use(second))
+        try team.learn(Feedback(expired: 1000), at: later)
+        let second = try value(team, at: later)
+        #expect(second != first)
+        // So do late ones, which are about the token before.
+        try team.learn(Feedback(expired: 1000), at: later.later(TokenInUse.lateSeconds - 1))
+        #expect(try value(team, at: later.later(60)) == second)
     }
 
-    @Test("an expired token that is younger blames the clock", arguments: [0, 60, 1199])
+    @Test("a token that is called expired too young blames the clock", arguments: [0, 60, 1199])
     func expiredEarly(_ age: Int) throws {
-        var (policy, token) = try running()
+        let team = try team()
+        let first = try value(team, at: start)
         let now = start.later(age)
-        #expect(throws: GatewayFailure.misconfigured(.apns(.clockWrong))) {
-            try policy.expired(token, at: now)
+        try team.learn(Feedback(expired: 1), at: now)
+        #expect(throws: Self.clockWrong) {
+            try team.learn(Feedback(expired: Self.many), at: now)
         }
-        // No other token is made for it.
-        #expect(policy.decide(now) == .use(token))
+        // No other token is made for it, and the next broadcast asks anew.
+        #expect(try value(team, at: now) == first)
+        try team.learn(Feedback(expired: 1), at: now)
     }
 
-    @Test("a kept token whose age nobody knows may expire, and is replaced when that is allowed")
-    func expiredOfUnknownAge() throws {
-        let (_, token) = try running()
-        var policy = ProviderTokenPolicy(kept: token)
-        // After a reboot the wall clock has gone back.
-        let now = ClockReading(
-            wall: start.wall - 300, uptime: 20, boot: [UInt8](repeating: 2, count: 16))
-        try policy.expired(token, at: now)
-        #expect(policy.decide(now) == .wait(seconds: 1180))
-        #expect(policy.decide(now.later(1180)) == .mint)
-    }
-
-    @Test("a replacement that is refused as expired blames the clock")
-    func clockWrong() throws {
-        var (policy, token) = try running()
-        try policy.expired(token, at: start.later(1200))
-        let second = try mint(start.later(1200))
-        policy.minted(second)
-        #expect(throws: GatewayFailure.misconfigured(.apns(.clockWrong))) {
-            try policy.expired(second, at: start.later(2400))
+    @Test("a replacement that is refused as expired blames the clock, unless it has worked")
+    func replacement() throws {
+        for hasWorked in [false, true] {
+            let team = try team()
+            _ = try value(team, at: start)
+            let change = start.later(1200)
+            try team.learn(Feedback(expired: Self.many), at: change)
+            let second = try value(team, at: change)
+            // A late acceptance is no proof.
+            try team.learn(.worked, at: change.later(1))
+            if hasWorked { try team.learn(.worked, at: change.later(TokenInUse.lateSeconds)) }
+            let end = change.later(1200)
+            if hasWorked {
+                try team.learn(Feedback(expired: Self.many), at: end)
+                #expect(try value(team, at: end) != second)
+            } else {
+                #expect(throws: Self.clockWrong) {
+                    try team.learn(Feedback(expired: Self.many), at: end)
+                }
+            }
         }
     }
 
-    @Test("a replacement that worked may expire in its turn")
-    func replacementWorked() throws {
-        var (policy, token) = try running()
-        try policy.expired(token, at: start.later(1200))
-        let second = try mint(start.later(1200))
-        policy.minted(second)
-        policy.worked(second)
-        try policy.expired(second, at: start.later(2400))
-        #expect(policy.decide(start.later(2400)) == .mint)
-    }
-
-    @Test("too many updates mean twenty minutes of silence, then the same token")
+    @Test("too many updates mean pauses of seconds, and the token that was accepted goes on")
     func tooMany() throws {
-        var (policy, token) = try running()
-        policy.tooManyUpdates(start.later(100))
-        policy.tooManyUpdates(start.later(200))
-        #expect(policy.decide(start.later(200)) == .wait(seconds: 1100))
-        #expect(policy.decide(start.later(1300)) == .use(token))
+        let team = try team()
+        let first = try value(team, at: start)
+        try team.learn(.worked, at: start)
+        var now = start.later(3000)
+        #expect(try value(team, at: now) != first)
+        for (index, pause) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {
+            try team.learn(Feedback(tooManyUpdates: 7), at: now)
+            guard case .wait(pause, let reason) = try team.credential(at: now) else {
+                throw TestFailure("expected a pause of \(pause) s")
+            }
+            // Answers that were in flight make it no longer.
+            try team.learn(Feedback(tooManyUpdates: 7), at: now)
+            #expect(reason == (index < 2 ? nil : .providerTokenUpdates))
+            now = now.later(pause)
+            #expect(try value(team, at: now) == first)
+        }
+        try team.learn(.worked, at: now)
+        try team.learn(Feedback(tooManyUpdates: 1), at: now)
+        #expect(try value(team, at: now.later(1)) == first)
+        // Not for ever.
+        #expect(try value(team, at: start.later(3541)) != first)
     }
 
-    @Test("a wall clock that is set changes nothing while the machine runs")
+    @Test("a clock that was put right replaces the token at once, in one life and over restarts")
     func clockSet() throws {
-        for jump in [-86_400, -3600, -60, 60, 3600, 86_400] {
-            var (policy, token) = try running()
-            let now = ClockReading(
-                wall: start.wall + 600 + jump, uptime: start.uptime + 600, boot: start.boot)
-            #expect(policy.decide(now) == .use(token))
+        for jump in [-86_400 * 365, -3600, -301, 301, 3600, 86_400 * 365] {
+            let team = try team()
+            let first = try value(team, at: start)
+            let now = reading(wall: start.wall + 60 + jump, uptime: start.uptime + 60)
+            #expect(try value(self.team(), at: now) != first)
+            let drift = reading(wall: now.wall + 660, uptime: now.uptime + 400)
+            #expect(try value(team, at: now) == value(team, at: drift))
         }
     }
 
-    @Test("after a reboot the wall clock counts, unless it went back")
+    @Test("after a reboot the wall clock counts; a token from its future is not used")
     func reboot() throws {
-        let (_, token) = try running()
-        let other = [UInt8](repeating: 2, count: 16)
-        var policy = ProviderTokenPolicy(kept: token)
-        let soon = ClockReading(wall: start.wall + 300, uptime: 20, boot: other)
-        #expect(policy.decide(soon) == .use(token))
-        let late = ClockReading(wall: start.wall + 3000, uptime: 20, boot: other)
-        #expect(policy.decide(late) == .mint)
-        let back = ClockReading(wall: start.wall - 300, uptime: 20, boot: other)
-        #expect(policy.decide(back) == .wait(seconds: 1180))
-        #expect(policy.decide(back.later(1180)) == .mint)
+        for (wall, isKept) in [(300, true), (3000, false), (-300, false), (10, false)] {
+            let first = try value(team(), at: start)
+            let now = reading(wall: start.wall + wall, uptime: 20, boot: 2)
+            #expect(try (value(team(), at: now) == first) == isKept)
+            try FileManager.default.removeItem(atPath: directory.path + "/apns-token")
+        }
     }
 
-    /// What a life may hold beside restarts and refusals. A clock that is wrong when a token is
-    /// made and right after a reboot cannot be told from time that passed: not both at once.
-    enum Trouble: CaseIterable { case clockSet, reboots }
+    @Test("news before the first token are no news")
+    func early() throws {
+        try team().learn(Feedback(expired: 9, tooManyUpdates: 9), at: start)
+    }
 
     @Test(
-        "in any life at most one token is made in 20 minutes, and none is used at 60",
-        arguments: Trouble.allCases, 0..<40)
-    func anyLife(_ trouble: Trouble, _ seed: UInt64) throws {
+        "while clocks are right no two tokens are made in 20 minutes, and none is used at 60",
+        arguments: 0..<60)
+    func anyLife(_ seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
-        let directory = try TemporaryDirectory()
-        let path = directory.path + "/apns.token"
         var world = World()
-        var tokens = try APNsTokenProvider(credentials, tokenFile: path)
-        var (mints, used) = (0, 0)
-        var current: [UInt8]?
-        var mintedAt = Int.min / 2
+        var tokens = try team()
+        var made: [[UInt8]: Int] = [:]
+        var (last, used) = (Int.min / 2, 0)
         for _ in 0..<300 {
             switch Int.random(in: 0..<20, using: &generator) {
-            case 0: tokens = try APNsTokenProvider(credentials, tokenFile: path)
-            case 1 where trouble == .reboots:
+            case 0: tokens = try team()
+            case 1:
                 world.reboot(after: Int.random(in: 5...4000, using: &generator))
-                tokens = try APNsTokenProvider(credentials, tokenFile: path)
-            case 1: world.wallOffset += Int.random(in: -90_000...90_000, using: &generator)
+                tokens = try team()
             case let choice where choice < 5:
-                let feedback: [CredentialFeedback] = [.expired, .tooManyUpdates, .worked]
+                let feedback = [Feedback(expired: 3), Feedback(tooManyUpdates: 1), .worked]
                 // An undeserved refusal at worst says that the gateway must stop.
                 try? tokens.learn(feedback[choice - 2], at: world.now)
             default: world.pass(Int.random(in: 1...900, using: &generator))
@@ -160,30 +182,26 @@ struct ProviderTokenPolicyTests {
             guard case .value(let value, _) = try tokens.credential(at: world.now) else {
                 continue
             }
-            if value != current {
-                #expect(world.time - mintedAt >= 1200)
-                mintedAt = world.time
-                current = value
-                mints += 1
+            if made[value] == nil {
+                #expect(world.time - last >= 1200)
+                (made[value], last) = (world.time, world.time)
             }
             used += 1
-            #expect(world.time - mintedAt < 3600)
+            #expect(world.time - (made[value] ?? 0) < 3600)
         }
-        #expect(used > 50 && mints > 10)
+        #expect(used > 50 && made.count > 10)
     }
 }
 
-/// The true time, and what the clocks of a machine make of it.
+/// The true time, and the clocks of a machine.
 private struct World {
     private(set) var time = 1_700_000_000
     private var started = 1_699_990_000
     private var boot: UInt8 = 1
-    var wallOffset = 0
 
     var now: ClockReading {
         ClockReading(
-            wall: time + wallOffset, uptime: time - started,
-            boot: [UInt8](repeating: boot, count: 16))
+            wall: time, uptime: time - started, boot: [UInt8](repeating: boot, count: 16))
     }
 
     mutating func pass(_ seconds: Int) { time += seconds }

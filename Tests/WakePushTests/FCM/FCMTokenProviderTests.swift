@@ -54,16 +54,16 @@ struct FCMAccountTests {
         #expect(first == Array("Bearer token-1".utf8) && serial == 1)
         clock.advance(600)
         try account.learn(.worked, at: clock.reading)
-        try account.learn(.expired, at: clock.reading)
-        try account.learn(.expired, at: clock.reading)
+        for _ in 0..<5 { try account.learn(CredentialFeedback(expired: 1), at: clock.reading) }
+        try account.learn(CredentialFeedback(expired: 5), at: clock.reading)
         let (second, next) = try await value(account, after: 1)
         #expect(second == Array("Bearer token-2".utf8) && next == 2)
         // Answers to the token before come late and say nothing of this one.
-        try account.learn(.expired, at: clock.reading)
+        try account.learn(CredentialFeedback(expired: 5), at: clock.reading)
         #expect(try await value(account).1 == 2)
         clock.advance(600)
         #expect(throws: GatewayFailure.misconfigured(.fcm(.tokenRefused))) {
-            try account.learn(.expired, at: clock.reading)
+            try account.learn(CredentialFeedback(expired: 5), at: clock.reading)
         }
         #expect(tokens.requests.count == 2)
         tokens.stop()
@@ -113,7 +113,14 @@ struct FCMAccountTests {
         defer { server.stop() }
         let account = try account(tokenURI: "https://localhost:\(server.port)/token")
         await #expect(throws: GatewayFailure.misconfigured(.fcm(.exchangeUntrusted))) {
-            _ = try await value(account)
+            while true {
+                try Task.checkCancellation()
+                let ended = AsyncEvent()
+                _ = try account.credential(at: clock.reading) { ended.signal() }
+                await ended.wait()
+                // Longer than both pauses.
+                clock.advance(3)
+            }
         }
         #expect(server.requests == 0 && server.bytes == 0)
     }
@@ -125,7 +132,7 @@ struct FCMAccountTests {
         let ended = await #expect(throws: GatewayFailure.self) {
             while true {
                 try Task.checkCancellation()
-                if case .wait(let seconds) = try account.credential(at: clock.reading),
+                if case .wait(let seconds, _) = try account.credential(at: clock.reading),
                     seconds > 1
                 {
                     clock.advance(seconds)

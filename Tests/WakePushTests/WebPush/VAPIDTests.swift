@@ -10,7 +10,7 @@ import WakeSystem
 struct VAPIDTests {
     private let pair: SigningKeyPair
     private let key: VAPIDKey
-    private let origin = VAPIDToken.origin(host: Array("push.example.org".utf8))
+    private let origin = VAPIDTokenProvider.origin(host: Array("push.example.org".utf8))
 
     init() throws {
         pair = try SigningKeyPair()
@@ -99,8 +99,10 @@ struct VAPIDTests {
     @Test("header and claims are those of RFC 8292, member by member")
     func content() throws {
         let token = try #require(
-            VAPIDToken(key, origin: origin, subject: "mailto:a@b.org", now: reading(1_700_000_000)))
-        let parts = token.text.copy().split(separator: UInt8(ascii: "."))
+            ProviderToken.vapid(
+                key, origin: origin, subject: "mailto:a@b.org", now: reading(1_700_000_000)))
+        let parts = token.text.copy().dropFirst("vapid t=".utf8.count)
+            .split(separator: UInt8(ascii: "."))
         #expect(parts.count == 3)
         let texts = try parts.prefix(2).map {
             String(decoding: try decoded($0), as: UTF8.self)
@@ -109,12 +111,13 @@ struct VAPIDTests {
         #expect(
             texts[1]
                 == #"{"aud":"https://push.example.org","exp":1700043200,"sub":"mailto:a@b.org"}"#)
-        let bare = try #require(VAPIDToken(key, origin: origin, subject: nil, now: reading(0)))
+        let bare = try #require(
+            ProviderToken.vapid(key, origin: origin, subject: nil, now: reading(0)))
         let claims = try decoded(bare.text.copy().split(separator: UInt8(ascii: "."))[1])
         #expect(
             String(decoding: claims, as: UTF8.self)
                 == #"{"aud":"https://push.example.org","exp":43200}"#)
-        #expect(VAPIDToken.lifetime <= 24 * 3600 && "\(token)" == "(VAPIDToken)")
+        #expect(ProviderToken.lifetimeOfVAPID <= 24 * 3600 && "\(token)" == "(ProviderToken)")
         #expect("\(key)" == "(VAPIDKey)")
     }
 
@@ -125,8 +128,9 @@ struct VAPIDTests {
     func pyJWT() throws {
         let now = Int(Date().timeIntervalSince1970)
         let token = try #require(
-            VAPIDToken(key, origin: origin, subject: "https://example.org", now: reading(now)))
-        let header = String(decoding: token.authorization(key), as: UTF8.self)
+            ProviderToken.vapid(
+                key, origin: origin, subject: "https://example.org", now: reading(now)))
+        let header = String(decoding: token.text.copy(), as: UTF8.self)
         let script = """
             import base64, jwt, sys, time
             from cryptography.hazmat.primitives.asymmetric import ec
@@ -155,8 +159,8 @@ struct VAPIDTests {
     func pyVAPID() throws {
         let now = Int(Date().timeIntervalSince1970)
         let token = try #require(
-            VAPIDToken(key, origin: origin, subject: "mailto:a@b.org", now: reading(now)))
-        let header = String(decoding: token.authorization(key), as: UTF8.self)
+            ProviderToken.vapid(key, origin: origin, subject: "mailto:a@b.org", now: reading(now)))
+        let header = String(decoding: token.text.copy(), as: UTF8.self)
         let script = """
             import sys
             from py_vapid import Vapid02
@@ -191,7 +195,7 @@ struct VAPIDTokensTests {
     func reuse() throws {
         let tokens = Tokens(key)
         let first = try #require(tokens.value(origin(), at: start))
-        let usual = VAPIDTokenProvider.usual
+        let usual = ProviderToken.lifetimeOfVAPID - 3600
         #expect(usual == 11 * 3600)
         #expect(tokens.value(origin(), at: later(usual - 1, usual - 1)) == first)
         #expect(tokens.value(origin(1), at: start) != first)

@@ -22,7 +22,6 @@ struct WebPushDeliveryPropertyTests {
         limits.perHost = Int.random(in: 1...8, using: &generator)
         limits.total = Int.random(in: 1...32, using: &generator)
         limits.window = Int.random(in: 64...512, using: &generator)
-        limits.lookUps = Int.random(in: 1...4, using: &generator)
         limits.held = Int.random(in: 0...40, using: &generator)
         limits.hosts = Int.random(in: 3...30, using: &generator)
         var world = WebPushWorld(limits: limits, seed: seed)

@@ -89,7 +89,7 @@ struct PolicyFiguresTests {
             "every 1 to 2 days and 8 hours", "gone from the files within a second",
             "Every \(shortest) days (an operator can choose up to \(longest))",
             "after \(2 * longest) days, twice the longest time of a generation",
-            "replaced every \(ProviderTokenPolicy.usual / 60) minutes",
+            "replaced every \(APNsTokenPolicy.usual / 60) minutes",
             "about the last three broadcasts", "more than three pushes",
         ] {
             #expect(prose.contains(words), "\(words)")
