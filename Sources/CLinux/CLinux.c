@@ -246,8 +246,9 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count) {
     return checked(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, count));
 }
 
-void linux_begin_writing(int descriptor) {
-    (void)sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+int linux_release_room(int descriptor, int64_t offset, int64_t count) {
+    return checked(
+        fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, count));
 }
 
 // MARK: memory

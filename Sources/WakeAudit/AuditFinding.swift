@@ -10,6 +10,7 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case hardLink = "hard-link"
     case attribute = "extended-attribute"
     case strayFile = "stray-file"
+    case generations = "generation-files"
     case siblingMode = "sibling-mode"
     case siblingOwner = "sibling-owner"
     case siblingKind = "sibling-kind"

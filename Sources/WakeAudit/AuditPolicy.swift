@@ -50,8 +50,6 @@ package struct AuditPolicy: Sendable, Equatable {
     package var keyFileMode: UInt32
     /// `PRAGMA schema_version` of every file.
     package var schemaCookie: UInt32
-    /// Endings of the names of files that are there while the database is rewritten.
-    package var rewriteFiles: [String]
     package var levels: [String]
     /// The events of each program.
     package var logs: [String: [Event]]
@@ -111,7 +109,6 @@ extension AuditPolicy {
             fileMode: mode, siblings: state["collections"].elements.map { $0["name"].text },
             forms: forms, directoryMode: directoryMode, keyForms: keyForms, keyFileMode: keyMode,
             schemaCookie: cookie,
-            rewriteFiles: words(store["meta"]["rewrite_files"]),
             levels: words(log["meta"]["levels"]), logs: logs,
             hash: String(decoding: Hex.encode(hash.span), as: UTF8.self))
     }

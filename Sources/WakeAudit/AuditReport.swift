@@ -1,24 +1,5 @@
 import WakeModel
 
-/// Counts of an audit; none of them is about a person.
-package struct AuditFacts: Sendable {
-    /// SHA-256 of the file.
-    package let fileHash: [UInt8]
-    package let bytes: Int
-    package var pages = 0
-    package var freePages = 0
-    package var rows: [(table: String, count: Int)] = []
-    var isWalked = false
-
-    /// In a table with fewer rows a bit or a byte that is not drawn by chance may not show.
-    package static let tellingRows = ChiSquareBounds.chiSquareCount
-
-    /// Tables that hold something, but too little to be judged as a whole.
-    package var fewRows: [String] {
-        rows.filter { (1..<Self.tellingRows).contains($0.count) }.map(\.table)
-    }
-}
-
 package struct AuditReport: Sendable {
     /// The outcome of one check; the raw value is its name in the JSON.
     package enum Verdict: String, Sendable {

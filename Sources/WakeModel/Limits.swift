@@ -84,11 +84,9 @@ package enum Limits {
     package static let reserveBytes = 8000 * pageBytes
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
-    /// Rows that a rotation erases or copies in a step, between two batches of callers; up to four
-    /// times as many on a fast disk.
-    package static let stepRows = 2048
-    /// Milliseconds that a larger step may take: everybody else waits for it.
-    package static let stepMilliseconds = 40
+    /// Rows written to the current file whose earlier ones are deleted from the previous file
+    /// together: some milliseconds between two commits.
+    package static let movedRows = 1024
     /// Rows up to which a generation is counted; a larger one is estimated to 2 per cent.
     package static let surveyRows = 4096
 

@@ -146,11 +146,17 @@ private import WakeSystem
         else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
-    /// Writes the pages that the open transaction has changed to the file, without a flush; the
-    /// transaction goes on (sqlite.org/c3ref/db_cacheflush.html).
-    package func writeChangedPages() throws(SQLiteError) {
-        try check(unsafe sqlite3_db_cacheflush(handle))
+    /// The bytes that a file with this content has (sqlite.org/c3ref/serialize.html).
+    package func serialized() throws(SQLiteError) -> [UInt8] {
+        var count: sqlite3_int64 = 0
+        guard let bytes = unsafe sqlite3_serialize(handle, "main", &count, 0)
+        else { throw SQLiteError(code: SQLITE_NOMEM) }
+        defer { unsafe sqlite3_free(bytes) }
+        return unsafe Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
     }
+
+    /// The library's version as every file names the last that wrote it, 3.40.1 as 3040001.
+    package static var libraryVersion: UInt32 { UInt32(sqlite3_libversion_number()) }
 
     /// Pages written since the last call (in WAL mode: to the log).
     package func takePagesWritten() -> Int {
@@ -175,6 +181,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
     package init(code: Int32) { self.code = code }
 
     package static let inputOutput = SQLiteError(code: SQLITE_IOERR)
+    package static let flushFailure = SQLiteError(code: SQLITE_IOERR | 4 << 8)
 
     /// The low byte: the primary result code.
     package var primary: Int32 { code & 0xFF }
@@ -185,8 +192,6 @@ package struct SQLiteError: Error, Equatable, Sendable {
     /// The file is damaged or is no database.
     package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
     package var isReadOnly: Bool { primary == SQLITE_READONLY }
-    /// No descriptor, among other reasons.
-    package var isUnopenable: Bool { primary == SQLITE_CANTOPEN }
     package var isIOError: Bool { primary == SQLITE_IOERR }
     /// A flush failed: what reached the disk is unknown, and no retry can tell (fsync(2), "NOTES").
     package var isFlushFailure: Bool {

@@ -73,7 +73,7 @@ final class HealthMonitor: Sendable {
         return TroubleFacts(
             store: store.counters.condition,
             isKeyFileMissing: !configuration.keysInMemory && !Files.exists(configuration.keys),
-            needed: store.compactionBytes,
+            needed: store.renewalBytes,
             free: try? Files.freeBytes(at: configuration.data), head: feed.head,
             isHeadAwaited: feed.isFirstAwaited,
             witnesses: WitnessFacts(
@@ -81,7 +81,6 @@ final class HealthMonitor: Sendable {
             now: Int64(SystemClock.wallSeconds), report: report,
             isGatewayMissing: planner.gateways.isEmpty && planner.rows > 0,
             pause: isAwaited ? pause : nil, isRotationFailing: state.isFailing,
-            owesCompaction: state.schedule.record.owesCompaction,
             violations: transparency.violations, isPeerAway: peers.isAway)
     }
 

@@ -57,13 +57,9 @@ package enum LogEvent: Sendable, Equatable {
     case broadcastResumed(permille: Int)
     /// The checkpoint or the schedule's history cannot be written: a crash would repeat pushes.
     case checkpointUnwritable
-    /// The previous generation is dropped; milliseconds in which the database was rewritten.
+    /// The previous generation is dropped; milliseconds for which everything else waited.
     case rotated(generation: UInt64, dropped: Int, kept: Int, milliseconds: Int)
     case rotationFailed(RotationFailure)
-    /// Rows and keys are gone, but there is no room to rewrite the database; tried again later.
-    case compactionPutOff(needed: Int, free: Int)
-    case compactionFailed
-    case compacted(bytes: Int, milliseconds: Int)
     /// The age of the generation is unknown: a full interval begins.
     case rotationFileDamaged
     /// The age of the generation cannot be written: a restart would forget some of it.
@@ -129,11 +125,6 @@ package enum LogEvent: Sendable, Equatable {
         case .rotated(let generation, let dropped, let kept, let time):
             (.info, "rotated generation=\(generation) dropped=\(dropped) kept=\(kept) ms=\(time)")
         case .rotationFailed(let failure): (.error, "rotation-failed cause=\(failure.name)")
-        case .compactionPutOff(let needed, let free):
-            (.error, "compaction-put-off needed=\(needed) free=\(free)")
-        case .compactionFailed: (.error, "compaction-failed")
-        case .compacted(let bytes, let milliseconds):
-            (.info, "compacted bytes=\(bytes) ms=\(milliseconds)")
         case .rotationFileDamaged: (.error, "rotation-file-damaged")
         case .rotationUnwritable: (.error, "rotation-unwritable")
         case .keysInMemory(let forgotten): (.info, "keys-in-memory forgotten=\(forgotten)")

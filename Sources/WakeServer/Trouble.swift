@@ -19,7 +19,6 @@ package enum Trouble: String, CaseIterable, Sendable {
     case pushesRefused = "pushes-refused"
     case breakerTripped = "breaker-tripped"
     case rotationFailed = "rotation-failed"
-    case compactionOwed = "compaction-owed"
     case auditViolations = "audit-violations"
     case shardAway = "shard-away"
 
@@ -30,7 +29,7 @@ package enum Trouble: String, CaseIterable, Sendable {
         case .storeFailing: "the store cannot be written; see the log"
         case .keyFileMissing:
             "the store's keys are in memory alone: put the file back, or `reveille rotate --now`"
-        case .diskLow: "less room than a rotation needs to rewrite the database"
+        case .diskLow: "less room than the registrations take that are still to be renewed"
         case .feedUnreadable: "there is no head of the feed to be read: `reveille feed verify`"
         case .feedNotRefreshed:
             "half of the life of the feed's head has passed: is reveille-feed.timer enabled?"
@@ -47,7 +46,6 @@ package enum Trouble: String, CaseIterable, Sendable {
         case .pushesRefused: "fewer than half of the pushes of the last broadcast were accepted"
         case .breakerTripped: "more push tokens were called gone than can be believed"
         case .rotationFailed: "the last rotation failed; it is tried again, see the log"
-        case .compactionOwed: "there was no room to rewrite the database after a rotation"
         case .auditViolations: "the last `reveille audit --tell` found violations"
         case .shardAway:
             "a shard of [cluster] peers did not acknowledge the last deletion, which was answered "
@@ -60,7 +58,7 @@ package enum Trouble: String, CaseIterable, Sendable {
 struct TroubleFacts: Sendable {
     var store = StoreCondition.ready
     var isKeyFileMissing = false
-    /// Bytes that rewriting the database needs, and free ones; nil: not known.
+    /// Bytes that renewals of this generation need, and free ones; nil: not known.
     var needed = 0
     var free: Int?
     /// nil: no head of the feed can be read.
@@ -77,7 +75,6 @@ struct TroubleFacts: Sendable {
     /// nil where no broadcast is expected.
     var pause: BroadcastPause?
     var isRotationFailing = false
-    var owesCompaction = false
     var violations = 0
     var isPeerAway = false
 
@@ -101,7 +98,6 @@ struct TroubleFacts: Sendable {
         note(.pushesRefused, if: report.isComplete && report.isMostlyRefused)
         note(.breakerTripped, if: !report.tripped.isEmpty)
         note(.rotationFailed, if: isRotationFailing)
-        note(.compactionOwed, if: owesCompaction)
         note(.auditViolations, if: violations > 0)
         note(.shardAway, if: isPeerAway)
         return troubles

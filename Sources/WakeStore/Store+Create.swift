@@ -3,12 +3,14 @@ import WakeSQLite
 import WakeSystem
 
 extension Store {
-    /// Makes a new store: the data directory (0700) with an empty database, and the key file
-    /// (0600). Overwrites nothing; a failure removes what it made.
+    /// Makes a new store: the data directory (0700) with the empty files of two generations,
+    /// and the key file (0600). Overwrites nothing; a failure removes what it made.
     package static func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         let directory = configuration.dataDirectory
         if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
-        guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
+        if let files = try? StoreFiles.databases(configuration), !files.isEmpty {
+            throw .exists(.database)
+        }
         try mapError(
             { StoreOpenError(.dataDirectory, $0) }, Files.makeDirectory(directory, mode: 0o700))
         // Two processes at once would each find nothing: the lock decides.
@@ -18,8 +20,11 @@ extension Store {
             try makeKeyDirectory(configuration)
             try KeyFile.checkDirectory(configuration)
             do throws(StoreOpenError) {
-                try StoreSchema.createDatabase(at: configuration.databaseFile)
-                try KeyFile.random().create(configuration)
+                let keys = KeyFile.random()
+                for generation in keys.generations {
+                    try StoreFiles.makeEmpty(configuration.file(of: generation), nil)
+                }
+                try keys.create(configuration)
             } catch {
                 remove(configuration, after: error)
                 throw error
@@ -44,14 +49,12 @@ extension Store {
     private static func removeDatabase(
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
-        let directory = configuration.dataDirectory
-        let made = ["", "-wal", "-shm", "-journal"].map { configuration.databaseFile + $0 }
-        let names = try mapError(
-            { StoreOpenError(.dataDirectory, $0) }, Files.names(in: directory))
-        guard names.allSatisfy({ made.contains(directory + "/" + $0) })
-        else { throw .exists(.database) }
         try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
-            for file in made { try Files.remove(file) }
+            guard try StoreFiles.holdsOnlyFirst(configuration)
+            else { throw FileError(.remove, EEXIST) }
+            for generation in 0...1 {
+                try StoreFiles.remove(configuration, generation: UInt64(generation))
+            }
         }
     }
 
@@ -63,9 +66,10 @@ extension Store {
 
     /// The directory was empty and is locked, so what is in it now is ours.
     private static func remove(_ configuration: StoreConfiguration, after error: StoreOpenError) {
-        var files = [configuration.databaseFile, configuration.logFile]
-        if error != .exists(.keyFile), let file = configuration.keyFile { files.append(file) }
-        for file in files { try? Files.remove(file) }
+        for generation in 0...1 {
+            try? StoreFiles.remove(configuration, generation: UInt64(generation))
+        }
+        if error != .exists(.keyFile), let file = configuration.keyFile { try? Files.remove(file) }
     }
 
     private static func makeKeyDirectory(

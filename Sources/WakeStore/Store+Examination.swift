@@ -8,12 +8,17 @@ extension Store {
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) -> Bool {
         let isOpen = try isOpen(configuration)
-        let keys = try OpenDatabase.examineFiles(configuration)
+        let keys = try StoreFiles.examine(configuration)
         guard !isOpen else { return true }
-        let database = try mapError(StoreOpenError.init, try atRest(configuration))
-        try StoreSchema.verify(database)
-        let connection = try mapError(StoreOpenError.init, StoreConnection(database, keys: keys))
-        try OpenDatabase.verifyKeys(connection, configuration)
+        let masters = [keys.previous, keys.current]
+        for (path, master) in zip(try StoreFiles.databases(of: keys, configuration), masters) {
+            let database = try mapError(StoreOpenError.init, try atRest(path))
+            try StoreSchema.verify(database)
+            let keys = GenerationKeys(master: master)
+            let rows = try mapError(
+                StoreOpenError.init, GenerationTable(keys: keys, in: database))
+            try StoreFiles.verifyKeys(rows, configuration)
+        }
         return false
     }
 
@@ -29,12 +34,11 @@ extension Store {
     }
 
     /// A log that a killed process left is read into memory, and left as it is.
-    private static func atRest(_ configuration: StoreConfiguration) throws(SQLiteError) -> Database
-    {
-        guard let log = try? FileStatus(of: configuration.logFile), log.size > 0 else {
-            return try Database(path: configuration.databaseFile, access: .asItLies)
+    private static func atRest(_ path: String) throws(SQLiteError) -> Database {
+        guard let log = try? FileStatus(of: path + "-wal"), log.size > 0 else {
+            return try Database(path: path, access: .asItLies)
         }
-        let database = try Database(path: configuration.databaseFile, access: .readWrite)
+        let database = try Database(path: path, access: .readWrite)
         try database.keepLog()
         // Before any read: the index of the log is in memory then (sqlite.org/wal.html §8).
         try database.execute("PRAGMA locking_mode=EXCLUSIVE")

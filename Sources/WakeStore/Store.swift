@@ -116,13 +116,12 @@ package final class Store: Sendable {
         }
     }
 
-    /// Registrations of both generations, from the size of the file: about five rows a page.
+    /// Registrations of both generations, from the pages of their files: about five rows each.
     package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
-    /// Free bytes of the file system that a rotation needs to rewrite the database; none where half
-    /// of the reserve is enough.
-    package var compactionBytes: Int {
-        let bytes = counters.pages.load(ordering: .relaxed) * Limits.pageBytes
-        return bytes <= configuration.reserveBytes / 2 ? 0 : bytes + configuration.spareBytes
+    /// Bytes by which the current file grows when all registrations of the previous one are
+    /// renewed, which keeps its size: in a random order they take 1.3 times as much.
+    package var renewalBytes: Int {
+        counters.previousPages.load(ordering: .relaxed) * Limits.pageBytes * 4 / 3
     }
     /// Number of the current generation, counted from 1.
     package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
@@ -137,7 +136,7 @@ package final class Store: Sendable {
 
     // MARK: Rotation
 
-    /// Drops the previous generation, makes the current one previous, begins a new one. Repeatable.
+    /// Drops the previous generation, makes the current one previous, begins a new one.
     package func rotate() async -> RotationOutcome {
         await withCheckedContinuation { waiter in rotate { waiter.resume(returning: $0) } }
     }
@@ -145,17 +144,6 @@ package final class Store: Sendable {
     /// The same for callers without a task of their own; answers on the writer's thread.
     package func rotate(_ answer: @escaping @Sendable (RotationOutcome) -> Void) {
         post(.rotation(answer: answer))
-    }
-
-    /// Ends the running rotation or compaction after its present step; what is erased stays
-    /// erased. Any thread.
-    package func stopRotation() { counters.stopsRotation.store(true, ordering: .relaxed) }
-
-    /// Writes the database again: what a rotation put off for lack of room.
-    package func compact() async -> CompactionOutcome {
-        await withCheckedContinuation { waiter in
-            post(.compaction { waiter.resume(returning: $0) })
-        }
     }
 
     /// Estimates what is stored, and sets the counters; nil when the files cannot be read.

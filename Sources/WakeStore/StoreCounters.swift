@@ -17,18 +17,17 @@ package final class StoreCounters: Sendable {
     package let commits = Atomic<Int>(0)
     /// Times the log was emptied.
     package let truncations = Atomic<Int>(0)
-    /// Pages in use in the file, as of the last batch.
+    /// Pages in use in both files, and in the previous one, as of the last batch.
     package let pages = Atomic<Int>(0)
+    package let previousPages = Atomic<Int>(0)
     /// Registrations of either generation, estimated by the last survey.
     package let currentRows = Atomic<Int>(0)
     package let previousRows = Atomic<Int>(0)
     /// Rows of an earlier start, found at the opening with keys in memory.
     package let strayRows = Atomic<Int>(0)
     package let rotations = Atomic<Int>(0)
-    /// Rows dropped by them.
+    /// Rows dropped by them, estimated where there were many.
     package let expired = Atomic<Int>(0)
-    /// Set to end the running rotation.
-    let stopsRotation = Atomic<Bool>(false)
     let generation = Atomic<UInt64>(0)
     private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
 
@@ -49,8 +48,8 @@ package final class StoreCounters: Sendable {
             case .operation(.register, _) where answer == .done:
                 registers.add(1, ordering: .relaxed)
             case .operation(.read, _): reads.add(1, ordering: .relaxed)
-            case .operation, .removal, .expiry: break
-            case .page, .rotation, .compaction, .survey, .room: break
+            case .operation, .removal: break
+            case .page, .rotation, .survey, .room: break
             }
             switch answer {
             case .full: refusals.add(1, ordering: .relaxed)
@@ -83,8 +82,4 @@ package struct StoreSurvey: Sendable, Equatable {
     /// Rows, exact below `Limits.surveyRows`.
     package let current: Int
     package let previous: Int
-    /// Size of the database after a compaction, and the room a compaction needs, in bytes.
-    package let bytes: Int
-    /// Bytes that its file system has left; nil when that is not known.
-    package let free: Int?
 }

@@ -66,7 +66,7 @@ extension StoreOpenError {
         func path(_ part: Part) -> String {
             switch part {
             case .dataDirectory: configuration.dataDirectory
-            case .database: configuration.databaseFile
+            case .database: configuration.dataDirectory + "/generation-*.db"
             case .keyFile: configuration.keyFile ?? "(in memory)"
             case .reserve: configuration.reserveFile
             }
@@ -130,12 +130,11 @@ extension StoreOpenError {
         }
     }
 
-    /// SQLite says no more than that it cannot open a file, or not for writing.
-    var isOutOfDescriptors: Bool {
+    /// The disk or the quota is full.
+    var isFull: Bool {
         switch self {
-        case .file(_, let error): error.number == EMFILE || error.number == ENFILE
-        case .sqlite(let error): error.isUnopenable
-        case .readOnly: true
+        case .file(_, let error): error.isFull
+        case .sqlite(let error): error.isFull
         default: false
         }
     }

@@ -29,18 +29,15 @@ enum WriterMessage: Sendable {
     case page(
         Generation, [IDRange], limit: Int, memory: PageMemory,
         answer: @Sendable (RawPage?) -> Void)
-    /// The next rows of the generation that is being dropped; the writer's own.
-    case expiry(rows: Int)
     case rotation(answer: @Sendable (RotationOutcome) -> Void)
-    case compaction(answer: @Sendable (CompactionOutcome) -> Void)
     case survey(answer: @Sendable (StoreSurvey?) -> Void)
     case room(bytes: Int, answer: @Sendable (Bool) -> Void)
 
     /// True for what is part of a transaction; the rest is done between two.
     var isOperation: Bool {
         switch self {
-        case .operation, .removal, .expiry: true
-        case .page, .rotation, .compaction, .survey, .room: false
+        case .operation, .removal: true
+        case .page, .rotation, .survey, .room: false
         }
     }
 
@@ -50,9 +47,7 @@ enum WriterMessage: Sendable {
         case .operation(_, let prepare): prepare(answer)()
         case .removal(_, _, let reply): reply(answer)
         case .page(_, _, _, _, let reply): reply(nil)
-        case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))
-        case .compaction(let reply): reply(.failed)
         case .survey(let reply): reply(nil)
         case .room(_, let reply): reply(false)
         }

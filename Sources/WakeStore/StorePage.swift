@@ -100,12 +100,10 @@ struct RawPage: Sendable {
     }
 
     /// Lends the rows as they are stored.
-    func forEachRow<Failure: Error>(
-        _ body: (_ id: Span<UInt8>, _ sealed: Span<UInt8>) throws(Failure) -> Void
-    ) throws(Failure) {
+    private func forEachRow(_ body: (_ id: Span<UInt8>, _ sealed: Span<UInt8>) -> Void) {
         for start in stride(from: 0, to: bytes.count, by: Self.rowBytes) {
             let row = bytes.span.extracting(start..<start + Self.rowBytes)
-            try body(
+            body(
                 row.extracting(0..<Limits.idBytes),
                 row.extracting(Limits.idBytes..<Self.rowBytes))
         }

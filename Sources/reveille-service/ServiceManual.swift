@@ -40,7 +40,8 @@ enum ServiceManual {
             "keys/",
             "The keys of store and feed, of mode 0600. A key that a service manager or an "
                 + "orchestrator hands out may be root's, when root alone can write it."),
-        .entry("data/registrations.db", "The store; `audit` reads it."),
+        .entry(
+            "data/generation-*.db", "The store, a file for each generation; `audit` reads them."),
         .entry("feed/", "The signed feed: `head`, `keys`, and batches below `b`."),
         .entry(
             "/var/lib/reveille-witness",

@@ -16,8 +16,8 @@ enum BareLoop {
     private static let help = """
         usage: bench bare-loop DIRECTORY new|renew|move|delete|mixed COUNT BATCH
 
-        Opens DIRECTORY/data/registrations.db, or makes one, and registers what is to be renewed,
-        moved or deleted. Measures COUNT changes, BATCH in each transaction.
+        Opens the current generation in DIRECTORY/data, or makes one, and registers what is to be
+        renewed, moved or deleted. Measures COUNT changes, BATCH in each transaction.
         """
 
     static func run(_ arguments: [String]) -> Int32 {
@@ -67,8 +67,8 @@ enum BareLoop {
         private let insert: Statement
         private let update: Statement
         private let delete: Statement
-        private let deleteOther: Statement
-        private let insertOther: Statement
+        private let deleteMoved: Statement
+        private let insertMoved: Statement
         private let ids: [UInt8]
         private let sealed = Sodium.random(Limits.sealedBytes)
         /// Of rows that are renewed: SQLite writes nothing for a row that stays what it was.
@@ -76,19 +76,19 @@ enum BareLoop {
 
         init(_ directory: String, _ count: Int) throws {
             let files = FilledStores.Files(in: directory)
-            if !Files.exists(files.database) { try Store.create(files.configuration) }
-            database = try Database(path: files.database, access: .readWrite)
+            if files.databases.isEmpty { try Store.create(files.configuration) }
+            guard let current = files.databases.last else { throw BenchFailure("no database") }
+            database = try Database(path: current, access: .readWrite)
             try StoreSetting.apply(to: database)
-            let (table, other) = (
-                StoreSchema.TableName.a.rawValue, StoreSchema.TableName.b.rawValue
-            )
+            let table = StoreSchema.Table.registration.rawValue
+            let moved = StoreSchema.Table.moved.rawValue
             begin = try database.prepare("BEGIN IMMEDIATE")
             commit = try database.prepare("COMMIT")
             insert = try database.prepare("INSERT INTO \(table)(id,sealed) VALUES(?1,?2)")
-            insertOther = try database.prepare("INSERT INTO \(other)(id,sealed) VALUES(?1,?2)")
+            insertMoved = try database.prepare("INSERT INTO \(moved)(id) VALUES(?1)")
             update = try database.prepare("UPDATE \(table) SET sealed=?2 WHERE id=?1")
             delete = try database.prepare("DELETE FROM \(table) WHERE id=?1")
-            deleteOther = try database.prepare("DELETE FROM \(other) WHERE id=?1")
+            deleteMoved = try database.prepare("DELETE FROM \(moved) WHERE id=?1")
             ids = Sodium.random(count * Limits.idBytes)
         }
 
@@ -122,19 +122,19 @@ enum BareLoop {
             case .new: try write(number, insert)
             case .renew: try write(number, update)
             case .move:
-                try forget(number, deleteOther)
                 try write(number, insert)
+                try forget(number, insertMoved)
             case .delete:
                 try forget(number, delete)
-                try forget(number, deleteOther)
+                try forget(number, deleteMoved)
             }
         }
 
-        /// Registers what is renewed, moved or deleted.
+        /// Registers what is renewed or deleted.
         private func prepare(_ steps: [Change]) throws {
             try begin.run()
-            for (number, change) in steps.enumerated() where change != .new {
-                try write(number, change == .move ? insertOther : insert, formerSealed)
+            for (number, change) in steps.enumerated() where [.renew, .delete].contains(change) {
+                try write(number, insert, formerSealed)
             }
             try commit.run()
             try database.checkpointTruncate()

@@ -24,7 +24,11 @@ final class FilledStores {
             return configuration
         }
 
-        var database: String { data + "/registrations.db" }
+        /// Files of generations, the older one first.
+        var databases: [String] {
+            StorePlace.names(in: data).filter { $0.hasPrefix("generation-") && $0.hasSuffix(".db") }
+                .sorted { ($0.count, $0) < ($1.count, $1) }.map { data + "/" + $0 }
+        }
 
         /// The keys of new rows, see ``KeyFile``.
         func currentKeys() throws -> GenerationKeys {
@@ -33,7 +37,9 @@ final class FilledStores {
         }
 
         func copy(to other: Files) throws {
-            for (from, to) in [(database, other.database), (keys, other.keys)] {
+            for database in other.databases { try FileManager.default.removeItem(atPath: database) }
+            let pairs = databases.map { ($0, other.data + $0.dropFirst(data.count)) }
+            for (from, to) in pairs + [(keys, other.keys)] {
                 try FileManager.default.createDirectory(
                     atPath: URL(filePath: to).deletingLastPathComponent().path,
                     withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -22,10 +22,10 @@ enum KeyProperty {
         try require((file == nil) == (audited == nil), "service and audit disagree")
         guard let file, let audited else { return false }
         try require(file.encode() == bytes, "a key file of two forms")
-        let masters = [file.current, file.previous].map { $0.withSpan { $0.array } }
+        let masters = [file.generation: file.current, file.generation - 1: file.previous]
         try require(
-            audited.masters.map { $0.withSpan { $0.array } }
-                == (file.currentTable == .a ? masters : masters.reversed()), "other masters")
+            audited.masters.mapValues { $0.withSpan { $0.array } }
+                == masters.mapValues { $0.withSpan { $0.array } }, "other masters")
         return true
     }
 

@@ -16,7 +16,7 @@ enum TreeProperty {
     private static let policy = AuditPolicy(
         tables: [table], applicationID: 0, userVersion: 0, pageSize: pageBytes, fileMode: 0,
         siblings: [], forms: [:], directoryMode: 0, keyForms: [:], keyFileMode: 0, schemaCookie: 0,
-        rewriteFiles: [], levels: [], logs: [:], hash: "")
+        levels: [], logs: [:], hash: "")
 
     /// - Parameter input: a database, of which a last page that is short is filled with zeros.
     static func check(_ input: [UInt8]) throws(Violation) -> Bool {

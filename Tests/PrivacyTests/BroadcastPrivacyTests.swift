@@ -117,8 +117,8 @@ struct BroadcastPrivacyTests {
             #expect(
                 Set(names).isSubset(of: [
                     "data/apns-token", "data/broadcast", "data/checkpoint", "data/lock",
-                    "data/registrations.db",
-                    "data/registrations.db-wal", "data/reserve", "data/rotation",
+                    "data/generation-0.db", "data/generation-0.db-wal", "data/generation-1.db",
+                    "data/generation-1.db-wal", "data/reserve", "data/rotation",
                 ]), "\(names)")
         }
         #expect(await place.service.stop() == 0)
@@ -128,7 +128,7 @@ struct BroadcastPrivacyTests {
     /// Every file beside the database has the form that the policy declares.
     private static func audit(_ service: ServiceUnderTest) async throws {
         let audit = try await RunningProgram.run(
-            "reveille", ["audit", service.data + "/registrations.db"])
+            "reveille", ["audit", service.data])
         #expect(audit.status == 0, "\(audit.output)")
     }
 

@@ -47,7 +47,7 @@ struct ForensicTests {
             let root = Repository.root
             let policy = try Data(contentsOf: root.appending(path: "Policy/privacy.json"))
             return try Audit(
-                path: place.data + "/registrations.db", policy: AuditPolicy(Array(policy)),
+                path: place.data, policy: AuditPolicy(Array(policy)),
                 keyFile: place.keys
             ).run()
         }

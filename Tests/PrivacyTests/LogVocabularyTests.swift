@@ -30,8 +30,8 @@ struct LogVocabularyTests {
             .relayBatch(accepted: 9, gone: 1, retried: 2, stopped: 0),
             .relayRefused(.relayBusy),
             .rotated(generation: 3, dropped: 5, kept: 7, milliseconds: 11),
-            .rotationFailed(.keysUnwritable(28)), .compactionPutOff(needed: 9, free: 8),
-            .compactionFailed, .compacted(bytes: 4096, milliseconds: 2), .rotationFileDamaged,
+            .rotationFailed(.keysUnwritable(28)),
+            .rotationFileDamaged,
             .rotationUnwritable, .keysInMemory(forgotten: 4), .keysUnlocked,
             .trouble(.feedExpired), .troubleOver(.feedExpired), .logDropped(lines: 7),
             .reloaded(keys: 2, gateways: 1, restart: 1),
@@ -127,7 +127,7 @@ struct LogVocabularyTests {
             return words
         }
         let failures: [RotationFailure] = [
-            .running, .stopped, .unavailable, .keysUnwritable(5), .keysUnwritable(28),
+            .unavailable, .keysUnwritable(5), .keysUnwritable(28),
         ]
         #expect(
             words("cause")

@@ -183,11 +183,6 @@ int wake_mount_private(const char *directory, const char *size) {
     return mount("tmpfs", directory, "tmpfs", 0, options) == 0 ? 0 : errno;
 }
 
-long wake_file_size(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 ? (long)status.st_size : -1;
-}
-
 int wake_remount_readonly(const char *directory) {
     return mount("tmpfs", directory, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0 ? 0 : errno;
 }

@@ -42,15 +42,14 @@ enum CrowdedDisk {
         Line.write("hog \(FullDisk.hog(parent + "/hog"))")
         await FullDisk.rotate(store)
         await FullDisk.rotate(store)
-        let size = unsafe wake_file_size(configuration.databaseFile)
-        Line.write("file \(size < 1 << 16 ? "small" : "large")")
+        Line.write("file \(configuration.fileBytes < 1 << 16 ? "small" : "large")")
         let again = await FullDisk.fill(store, callers: 64, 0..<rows)
         Line.write("again \(again.count)")
         await store.close()
     }
 
     private static func kill(_ configuration: StoreConfiguration, _ parent: String) async {
-        let names = ["", "-wal"].map { configuration.databaseFile + $0 }
+        let names = ["", "-wal"].map { configuration.file(of: 1) + $0 }
         var store = Main.open(configuration)
         var registered: [Int] = []
         var files: [[UInt8]] = []

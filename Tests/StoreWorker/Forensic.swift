@@ -37,7 +37,7 @@ enum Forensic {
         let phases = plan.rotations + 1
         for phase in 0..<phases {
             done += await withTaskGroup(of: Int.self) { group in
-                // Meanwhile, not before: while it erases slice by slice, others register and go.
+                // Meanwhile, not before: others register and go.
                 if phase > 0 { group.addTask { await rotate(store, record) } }
                 for caller in 0..<Plan.callers {
                     group.addTask {
@@ -48,7 +48,9 @@ enum Forensic {
                 return await group.reduce(0, +)
             }
         }
-        // It empties the log, which otherwise takes a moment.
+        // Within half a second the previous file loses what has moved, and the logs are emptied.
+        let emptied = store.counters.truncations.load(ordering: .relaxed)
+        while store.counters.truncations.load(ordering: .relaxed) == emptied { await Task.yield() }
         _ = await store.ask(.delete(Known.token(-1)))
         Line.write("done \(done)")
         var byte: UInt8 = 0

@@ -25,8 +25,6 @@ enum Main {
         }
         // At once, so that nothing which comes later may help an answer.
         configuration.answerTick = .zero
-        // Few, so that operations come between the steps of a compaction.
-        configuration.copiedRows = arguments[1] == "forensic" ? 64 : 1
         if arguments[1] == "secrets" { exit(AddSecrets.run(arguments[2], arguments[4])) }
         let numbers = arguments.dropFirst(4).compactMap { Int($0) }
         if let setting = arguments.first(where: { $0.hasPrefix("slip:") }) {

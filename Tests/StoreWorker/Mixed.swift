@@ -50,7 +50,7 @@ enum Mixed {
                     }
                     return
                 }
-                // One after the other, so that they come between the steps of the rotation.
+                // One after the other, so that they come before the rotation and after it.
                 group.addTask { _ = await Rotate.rotate(store) }
                 group.addTask {
                     for (number, version) in steps { await Rotate.ask(number, version, store) }

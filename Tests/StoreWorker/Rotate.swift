@@ -27,7 +27,7 @@ enum Rotate {
         await put(0..<10, 2, store)
         await delete(20..<25, store)
         await rotate(store)
-        // While rows are erased and copied.
+        // While rows move.
         async let rotation = rotate(store)
         await put(30..<35, 3, store)
         await delete(0..<3, store)

@@ -99,10 +99,11 @@ package final class PushingService {
         let token = TestDevice().token
         let answer = try client.exchange("DELETE", "/v1/registration", token: token)
         guard answer.status == 204 else { throw TestFailure("DELETE: \(answer.status)") }
-        var files = try service.files().filter { $0.key.hasPrefix("data/registrations") }
-        let database = "data/registrations.db"
-        for count in [24..<28, 92..<96] {
-            files[database]?.replaceSubrange(count, with: [0, 0, 0, 0])
+        var files = try service.files().filter { $0.key.hasPrefix("data/generation-") }
+        for database in files.keys where database.hasSuffix(".db") {
+            for count in [24..<28, 92..<96] {
+                files[database]?.replaceSubrange(count, with: [0, 0, 0, 0])
+            }
         }
         return files
     }

@@ -13,7 +13,9 @@ final class AuditSite {
     /// The key file, or a directory with all of them.
     var auditedKeys: String
 
-    var database: String { place.data + "/registrations.db" }
+    /// The previous generation's file, of which much was deleted and much has moved.
+    var database: String { place.data + "/generation-1.db" }
+    var current: String { place.data + "/generation-2.db" }
 
     static let policy: AuditPolicy = {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -28,7 +30,7 @@ final class AuditSite {
 
     /// - Parameter store: nobody has it open.
     init(copying store: StorePlace) throws {
-        audited = place.data + "/registrations.db"
+        audited = place.data
         auditedKeys = place.keys
         try Files.makeDirectory(place.data)
         try Files.makeDirectory(place.path + "/keys")
@@ -47,12 +49,12 @@ final class AuditSite {
     func change(_ body: (inout [UInt8]) throws -> Void) throws {
         var bytes = StorePlace.bytes(of: database)
         try body(&bytes)
-        try write(bytes, to: "registrations.db")
+        try write(bytes, to: "generation-1.db")
     }
 
     /// Changes the database through SQLite, which is told to look away.
-    func execute(_ statements: String...) throws {
-        let database = try Database(path: database, access: .readWrite)
+    func execute(_ statements: String..., in file: String? = nil) throws {
+        let database = try Database(path: file ?? database, access: .readWrite)
         for setting in ["secure_delete=ON", "ignore_check_constraints=ON"] {
             try database.execute("PRAGMA " + setting)
         }
@@ -60,11 +62,11 @@ final class AuditSite {
     }
 
     /// Inserts rows as they are, of whatever length.
-    func insert(_ rows: [(id: [UInt8], sealed: [UInt8])], into table: String = "a") throws {
-        let database = try Database(path: database, access: .readWrite)
+    func insert(_ rows: [(id: [UInt8], sealed: [UInt8])], into file: String? = nil) throws {
+        let database = try Database(path: file ?? database, access: .readWrite)
         try database.execute("PRAGMA ignore_check_constraints=ON")
         try database.execute("BEGIN")
-        let insert = try database.prepare("INSERT INTO registration_\(table) VALUES(?1,?2)")
+        let insert = try database.prepare("INSERT INTO registration VALUES(?1,?2)")
         for row in rows {
             try insert.bind(1, blob: row.id.span)
             try insert.bind(2, blob: row.sealed.span)
@@ -77,11 +79,9 @@ final class AuditSite {
     func deleteCarelessly(_ id: [UInt8]) throws {
         let database = try Database(path: database, access: .readWrite)
         try database.execute("PRAGMA secure_delete=OFF")
-        for table in ["registration_a", "registration_b"] {
-            let delete = try database.prepare("DELETE FROM \(table) WHERE id=?1")
-            try delete.bind(1, blob: id.span)
-            try delete.run()
-        }
+        let delete = try database.prepare("DELETE FROM registration WHERE id=?1")
+        try delete.bind(1, blob: id.span)
+        try delete.run()
         try database.checkpointTruncate()
     }
 

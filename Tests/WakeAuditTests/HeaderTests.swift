@@ -59,32 +59,32 @@ struct HeaderTests {
         Plant.sql("CREATE TABLE visits(at INTEGER)", .extraTable),
         .sql("CREATE TABLE seen(id BLOB PRIMARY KEY) WITHOUT ROWID", .extraTable),
         .sql("ANALYZE", .extraTable),
-        .sql("ALTER TABLE registration_a ADD COLUMN platform TEXT", .definition),
-        .sql("CREATE INDEX by_sealed ON registration_b(sealed)", .extraIndex),
+        .sql("ALTER TABLE registration ADD COLUMN platform TEXT", .definition),
+        .sql("CREATE INDEX by_sealed ON registration(sealed)", .extraIndex),
         .sql(
-            "CREATE TRIGGER kept AFTER DELETE ON registration_a BEGIN SELECT 1; END",
+            "CREATE TRIGGER kept AFTER DELETE ON registration BEGIN SELECT 1; END",
             .extraTrigger),
-        .sql("CREATE VIEW everyone AS SELECT id FROM registration_a", .extraView),
+        .sql("CREATE VIEW everyone AS SELECT id FROM registration", .extraView),
         Plant("an entry of no kind that SQLite knows", .extraEntry) { site in
             try site.execute(
                 "PRAGMA writable_schema=ON",
                 "INSERT INTO sqlite_schema VALUES('note','anna','anna',0,NULL)")
         },
-        .sql("DROP TABLE registration_b", .missingTable),
-        .sql("ALTER TABLE registration_a RENAME TO people", .missingTable),
-        .sql("ALTER TABLE registration_a RENAME COLUMN sealed TO plain", .definition),
+        .sql("DROP TABLE moved", .missingTable),
+        .sql("ALTER TABLE registration RENAME TO people", .missingTable),
+        .sql("ALTER TABLE registration RENAME COLUMN sealed TO plain", .definition),
         Plant("a definition with one more space", .definition) { site in
             try site.execute(
                 "PRAGMA writable_schema=ON",
                 "UPDATE sqlite_schema SET sql=replace(sql,', sealed',',  sealed') "
-                    + "WHERE name='registration_a'")
+                    + "WHERE name='registration'")
         },
         Plant("a definition without its checks", .definition) { site in
             try site.execute(
                 "PRAGMA writable_schema=ON",
-                "UPDATE sqlite_schema SET sql='CREATE TABLE registration_b("
+                "UPDATE sqlite_schema SET sql='CREATE TABLE registration("
                     + "id BLOB PRIMARY KEY, sealed BLOB NOT NULL) WITHOUT ROWID, STRICT' "
-                    + "WHERE name='registration_b'")
+                    + "WHERE name='registration'")
         },
     ]
 

@@ -16,7 +16,7 @@ struct KeyTests {
     ) -> Plant {
         Plant(description, finding) { site in
             let keys = try require(MasterKeys(StorePlace.bytes(of: site.place.keys)))
-            let key = keys.masters[0].derive(2, context: "rvllseal")
+            let key = try require(keys.masters[1]).derive(2, context: "rvllseal")
             let id = Sodium.random(32)
             let padded = plaintext + [UInt8](repeating: 0, count: 592 - plaintext.count)
             let associated = [1] + (other ?? id)
@@ -64,7 +64,13 @@ struct KeyTests {
         },
         Plant("generations exchanged", .rowDoesNotOpen) { site in
             var bytes = StorePlace.bytes(of: site.place.keys)
-            bytes[9] ^= 1
+            bytes.replaceSubrange(24..<88, with: Array(bytes[56..<88]) + Array(bytes[24..<56]))
+            bytes.replaceSubrange(88..., with: Blake2b.hash(bytes.span.extracting(0..<88)))
+            try Files.replace(site.place.keys, with: bytes.span)
+        },
+        Plant("the keys of other generations", .generations) { site in
+            var bytes = StorePlace.bytes(of: site.place.keys)
+            bytes[16] += 1
             bytes.replaceSubrange(88..., with: Blake2b.hash(bytes.span.extracting(0..<88)))
             try Files.replace(site.place.keys, with: bytes.span)
         },
@@ -157,7 +163,7 @@ struct KeyTests {
         let inside = site.place.data + "/keys"
         try Files.create(inside, with: StorePlace.bytes(of: site.place.keys).span)
         let report = try Audit(
-            path: site.database, policy: AuditSite.policy, keyFile: inside
+            path: site.place.data, policy: AuditSite.policy, keyFile: inside
         ).run()
         #expect(report.findings.count(.keyFileBesideData) == 1)
         #expect(report.findings.count(.strayFile) == 1)

@@ -22,7 +22,7 @@ struct PageTests {
     }
 
     private static let hasGap: @Sendable (BTreePage) -> Bool = { page in
-        page.kind == .indexLeaf && page.cells.count <= 4 && page.gap.count > 900
+        page.kind == .indexLeaf && 1...4 ~= page.cells.count && page.gap.count > 900
     }
     private static let hasFreeblock: @Sendable (BTreePage) -> Bool = { !$0.freeblocks.isEmpty }
     private static let isInterior: @Sendable (BTreePage) -> Bool = { $0.kind == .indexInterior }

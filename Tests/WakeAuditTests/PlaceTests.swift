@@ -13,14 +13,18 @@ struct PlaceTests {
         },
         Plant("a link in its place", .fileIsLink) { site in
             site.audited = site.place.path + "/link"
-            guard unsafe symlink(site.database, site.audited) == 0 else { throw NoSuchPlace() }
+            guard unsafe symlink(site.place.data, site.audited) == 0 else { throw NoSuchPlace() }
         },
         Plant("a directory others write to", .openDirectory) { unsafe chmod($0.place.data, 0o777) },
         Plant("a file nobody declared", .strayFile) { try $0.write([1], to: "visitors.csv") },
         Plant("a copy of the database", .strayFile) { site in
-            try site.write(StorePlace.bytes(of: site.database), to: "registrations.db.bak")
+            try site.write(StorePlace.bytes(of: site.database), to: "generation-1.db.bak")
         },
-        Plant("an index of the log", .strayFile) { try $0.write([], to: "registrations.db-shm") },
+        Plant("an index of the log", .strayFile) { try $0.write([], to: "generation-1.db-shm") },
+        Plant("a file of a generation that expired", .generations) { site in
+            try site.write(StorePlace.bytes(of: site.database), to: "generation-0.db")
+        },
+        Plant("a generation too few", .generations) { try Files.remove($0.current) },
         Plant("a hidden file", .strayFile) { try $0.write([], to: ".x") },
         Plant("a state file the world reads", .siblingMode) { site in
             try site.write([1], to: "broadcast")
@@ -34,7 +38,7 @@ struct PlaceTests {
             try Files.makeDirectory(site.place.data + "/checkpoint")
         },
         Plant("a log with something in it", .logNotEmpty) { site in
-            try site.write([UInt8](repeating: 7, count: 4152), to: "registrations.db-wal")
+            try site.write([UInt8](repeating: 7, count: 4152), to: "generation-1.db-wal")
         },
         Plant("readable by others", .directoryMode) { unsafe chmod($0.place.data, 0o755) },
         Plant("a directory above that others write to", .openParent) { site in
@@ -51,7 +55,7 @@ struct PlaceTests {
             else { throw NoSuchPlace() }
         },
         Plant("a rollback journal", .journal) { site in
-            try site.write([1], to: "registrations.db-journal")
+            try site.write([1], to: "generation-1.db-journal")
         },
     ]
 
@@ -65,13 +69,13 @@ struct PlaceTests {
     @Test("an empty log is no violation")
     func declared() async throws {
         let site = try AuditSite(copying: try await StoreHistory.mixed())
-        try site.write([], to: "registrations.db-wal")
+        try site.write([], to: "generation-1.db-wal")
         #expect(try site.audit().isClean)
     }
 
     @Test("an extended attribute is found, where the file system has any")
     func attributes() async throws {
-        for name in ["", "/registrations.db", "/reserve"] {
+        for name in ["", "/generation-1.db", "/reserve"] {
             let site = try AuditSite(copying: try await StoreHistory.mixed())
             try site.write([], to: "reserve")
             let set = "import os, sys; os.setxattr(sys.argv[1], 'user.note', b'anna')"
@@ -87,8 +91,10 @@ struct PlaceTests {
         #expect(throws: AuditFailure.self) {
             try Audit(path: place.path + "/none", policy: AuditSite.policy).run()
         }
-        #expect(throws: AuditFailure.notAFile) {
-            try Audit(path: place.path, policy: AuditSite.policy).run()
+        for path in [place.path, "/dev/null"] {
+            #expect(throws: AuditFailure.notAStore) {
+                try Audit(path: path, policy: AuditSite.policy).run()
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ struct StateFileTests {
     private static let broadcast =
         #""run":17,\#(seen),"ends":[-71,78300],"running":false,"stopped":true,"pending":6"#
     private static let rotation =
-        #""generation":3,"elapsed":100,"asked":false,"compaction":true,"told":1239,"told_in":2"#
+        #""generation":3,"elapsed":100,"asked":false,"told":1239,"told_in":2"#
     private static let jwt =
         encoded(#"{"alg":"ES256","kid":"ABC123DEFG"}"#) + "."
         + encoded(#"{"iss":"DEF123GHIJ","iat":1800000000}"#) + "."
@@ -56,10 +56,10 @@ struct StateFileTests {
                     + #","heartbeat":{"interval":7200,"due":90000,"end":92400}"#)
         ),
         ("broadcast", sealed("broadcast", 1, broadcast.replacing("[-71,78300]", with: "[]"))),
-        ("rotation", sealed("rotation", 2, rotation)),
+        ("rotation", sealed("rotation", 3, rotation)),
         (
             "rotation",
-            sealed("rotation", 2, #""generation":1,"elapsed":0,"asked":true,"compaction":false"#)
+            sealed("rotation", 3, #""generation":1,"elapsed":0,"asked":true"#)
         ),
         (
             "apns-token",
@@ -86,7 +86,7 @@ struct StateFileTests {
         ("checkpoint", checkpoint()), ("reserve", [UInt8](repeating: 0, count: 1 << 20)),
         ("reserve", []),
         // What a kill or a power cut leaves of one that was to be renamed.
-        ("rotation.tmp", Array(sealed("rotation", 2, rotation).prefix(60))),
+        ("rotation.tmp", Array(sealed("rotation", 3, rotation).prefix(60))),
         ("broadcast.tmp", []), ("checkpoint.tmp", Array(checkpoint().prefix(100_000))),
         ("apns-token.tmp", [UInt8](repeating: 0, count: 400)),
     ]
@@ -112,27 +112,27 @@ struct StateFileTests {
         file("a token for a temporary checkpoint", "checkpoint.tmp", Sodium.random(32)),
         file(
             "a member more", "rotation",
-            sealed("rotation", 2, rotation + #","note":"\#(pushToken)""#)),
+            sealed("rotation", 3, rotation + #","note":"\#(pushToken)""#)),
         file(
             "text for a number", "rotation",
-            sealed("rotation", 2, rotation.replacing("100", with: #""100""#))),
+            sealed("rotation", 3, rotation.replacing("100", with: #""100""#))),
         file(
             "a number beyond its range", "rotation",
-            sealed("rotation", 2, rotation.replacing("100", with: "99999999990"))),
+            sealed("rotation", 3, rotation.replacing("100", with: "99999999990"))),
         file(
             "a number in another spelling", "rotation",
-            sealed("rotation", 2, rotation.replacing("100", with: "0100"))),
+            sealed("rotation", 3, rotation.replacing("100", with: "0100"))),
         file(
             "members in another order", "rotation",
             sealed(
-                "rotation", 2, #""elapsed":100,"# + rotation.replacing(#""elapsed":100,"#, with: "")
+                "rotation", 3, #""elapsed":100,"# + rotation.replacing(#""elapsed":100,"#, with: "")
             )
         ),
-        file("a space", "rotation", sealed("rotation", 2, " " + rotation)),
-        file("bytes behind it", "rotation", sealed("rotation", 2, rotation) + [0]),
+        file("a space", "rotation", sealed("rotation", 3, " " + rotation)),
+        file("bytes behind it", "rotation", sealed("rotation", 3, rotation) + [0]),
         file(
             "another checksum", "rotation",
-            sealed("rotation", 2, rotation).map { $0 == UInt8(ascii: "9") ? 0x38 : $0 }),
+            sealed("rotation", 3, rotation).map { $0 == UInt8(ascii: "9") ? 0x38 : $0 }),
         file(
             "a longer boot id", "broadcast",
             sealed("broadcast", 1, broadcast.replacing(boot, with: pushToken))),
@@ -178,14 +178,14 @@ struct StateFileTests {
         let writer = Task {
             try await BlockingExecutor.run {
                 while !isOver.value {
-                    try Files.replace(path, with: Self.sealed("rotation", 2, Self.rotation).span)
+                    try Files.replace(path, with: Self.sealed("rotation", 3, Self.rotation).span)
                     try Files.remove(path)
                 }
             }
         }
         for _ in 0..<2_000 {
             var findings = AuditFindings()
-            try DirectoryCheck(site.database, AuditSite.policy).run(&findings)
+            try DirectoryCheck(site.audited, AuditSite.policy).run(&findings)
             #expect(findings.found(in: .place).isEmpty)
         }
         isOver.update { $0 = true }

@@ -8,7 +8,7 @@ import WakeSystem
 
 /// Makes stores as the service does, by the store's own writer.
 enum StoreHistory {
-    /// One store for everything that is planted: 400 rows once, both tables in use, pages partly
+    /// One store for everything that is planted: 400 rows once, both files in use, pages partly
     /// empty and pages free. Nobody has it open.
     static func mixed() async throws -> StorePlace {
         try await made.value
@@ -17,11 +17,12 @@ enum StoreHistory {
     private static let made = Task { () async throws -> StorePlace in
         let place = StorePlace()
         try Store.create(configuration(place))
-        try await run(place, [.register(0..<400)])
-        try exchange(place)
         try await run(
             place,
-            [.register(400..<600), .register(0..<90), .delete(100..<330), .delete(420..<500)])
+            [
+                .register(0..<400), .rotate, .register(400..<600), .register(0..<90),
+                .delete(100..<330), .delete(420..<500),
+            ])
         return place
     }
 
@@ -72,26 +73,6 @@ enum StoreHistory {
         await withCheckedContinuation { continuation in
             store.submit(operation) { _ in continuation.resume() }
         }
-    }
-
-    /// What a rotation does to the key file, but for the rows: what was current is previous, so
-    /// that rows move when they are renewed.
-    static func exchange(_ place: StorePlace) throws {
-        var bytes = StorePlace.bytes(of: place.keys)
-        bytes[9] ^= 1
-        bytes[16] += 1
-        bytes.replaceSubrange(24..<88, with: Array(bytes[56..<88]) + Array(bytes[24..<56]))
-        bytes.replaceSubrange(88..., with: Blake2b.hash(bytes.span.extracting(0..<88)))
-        try Files.replace(place.keys, with: bytes.span)
-    }
-
-    static func vacuum(_ place: StorePlace) throws {
-        let database = try Database(
-            path: configuration(place).databaseFile, access: .readWrite)
-        try database.execute("VACUUM")
-        // As a compaction does.
-        try database.execute("PRAGMA schema_version=2")
-        try database.checkpointTruncate()
     }
 
     private static func token(_ number: Int) -> InstanceToken {

@@ -158,7 +158,7 @@ private struct Year {
     private mutating func rotate() {
         rotations += 1
         rotatesAt = nil
-        schedule.rotated(to: schedule.record.generation + 1, isCompact: true)
+        schedule.rotated(to: schedule.record.generation + 1)
         for index in clients.indices {
             guard let row = clients[index].row, row + 2 <= schedule.record.generation else {
                 continue

@@ -20,32 +20,15 @@ struct RotationScheduleTests {
         return schedule
     }
 
-    @Test("what is asked for while an owed compaction runs, or after it, is not put off by that")
-    func retries() {
-        let start = ContinuousClock.now
-        var retries = RotationRetries()
-        #expect(retries.mayRotate(start) && retries.mayCompact(start))
-        // It runs, a rotation is asked for, and it ends without room.
-        retries.asked()
-        retries.compacted(start)
-        #expect(retries.mayRotate(start) && !retries.mayCompact(start))
-        retries.rotationFailed(start)
-        #expect(
-            !retries.mayRotate(start + .seconds(599)) && retries.mayRotate(start + .seconds(600)))
-        retries.asked()
-        #expect(retries.mayRotate(start) && !retries.mayCompact(start + .seconds(599)))
-        #expect(retries.mayCompact(start + .seconds(600)))
-    }
-
     @Test("a new store is due after one interval of running time, to the second")
     func interval() {
         var schedule = run(from: 1000, to: 1000 + Self.week - 1)
         #expect(schedule.secondsLeft == 1 && !schedule.isDue)
         schedule.advance(to: 1000 + Self.week)
         #expect(schedule.isDue)
-        schedule.rotated(to: 2, isCompact: true)
+        schedule.rotated(to: 2)
         #expect(schedule.secondsLeft == Self.week && !schedule.isDue)
-        #expect(schedule.record.generation == 2 && !schedule.record.owesCompaction)
+        #expect(schedule.record.generation == 2)
     }
 
     @Test("a start counts nothing, whatever machine, container or uptime it finds itself in")
@@ -122,7 +105,7 @@ struct RotationScheduleTests {
         #expect(shorter.isDue)
     }
 
-    @Test("one that was asked for, or begun, is due until it is done, across restarts")
+    @Test("one that was asked for is due until it is done, across restarts")
     func asked() throws {
         var first = run(to: 0)
         first.ask()
@@ -130,26 +113,20 @@ struct RotationScheduleTests {
         let bytes = first.record.stateFile()
         var second = run(try RotationRecord(stateFile: bytes), to: 50)
         #expect(second.isDue)
-        second.rotated(to: 2, isCompact: false)
-        #expect(!second.isDue && second.record.owesCompaction)
-        second.compacted()
-        #expect(!second.record.owesCompaction)
+        second.rotated(to: 2)
+        #expect(!second.isDue)
     }
 
-    @Test(
-        "a crash between the change of keys and the record: a full interval, and compaction is owed"
-    )
+    @Test("a crash between the change of keys and the record: a full interval")
     func unrecorded() {
         var first = run(to: 100)
         first.ask()
         let second = run(first.record, to: 0, generation: 2)
         #expect(!second.isDue && second.secondsLeft == Self.week)
-        #expect(second.record.owesCompaction)
         // The record of another store says nothing about this one.
         for generation in [99, 0xFFFF_FFFF_FFFF_FFFF] as [UInt64] {
             let other = run(first.record, to: 0, generation: generation)
             #expect(!other.isDue && other.secondsLeft == Self.week)
-            #expect(!other.record.owesCompaction)
             #expect(run(other.record, to: 0).secondsLeft == Self.week)
         }
     }
@@ -177,7 +154,7 @@ struct RotationScheduleTests {
             (#""asked":false"#, #""asked":0"#),
         ])
     func damaged(_ part: String, _ other: String) throws {
-        let members = #""generation":1,"elapsed":0,"asked":false,"compaction":false"#
+        let members = #""generation":1,"elapsed":0,"asked":false"#
         let record = RotationRecord(generation: 1)
         #expect(record.stateFile() == sealedState(RotationRecord.self, members))
         let changed = members.replacing(part, with: other)

@@ -60,7 +60,6 @@ struct TroubleTests {
             (.pushesRefused, { $0.report = Self.report(accepted: 49, abandoned: 51) }),
             (.breakerTripped, { $0.report.tripped = [.apns] }),
             (.rotationFailed, { $0.isRotationFailing = true }),
-            (.compactionOwed, { $0.owesCompaction = true }),
             (.auditViolations, { $0.violations = 1 }),
             (.shardAway, { $0.isPeerAway = true }),
         ]

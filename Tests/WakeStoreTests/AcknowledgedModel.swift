@@ -70,6 +70,11 @@ struct AcknowledgedModel {
 enum Soundness {
     /// - Returns: what SQLite's own check says; `ok` when all is well. Only while no store is open.
     static func check(_ place: StorePlace) throws -> String? {
-        try place.database().text("PRAGMA integrity_check")
+        for name in StorePlace.names(in: place.data) where name.hasSuffix(".db") {
+            let database = try Database(path: place.data + "/" + name, access: .readWrite)
+            let found = try database.text("PRAGMA integrity_check")
+            if found != "ok" { return found }
+        }
+        return "ok"
     }
 }

@@ -30,7 +30,7 @@ struct CrowdedDiskTests {
         // when a batch begins; what that batch writes comes off it.
         #expect(report["hog"]?.first.flatMap { Int($0) } ?? 0 >= 1 << 15)
         #expect(report["dropped"]?.count == 2 && report["unrotated"] == nil)
-        #expect(report["dropped"]?.last == "\(registered) compacted")
+        #expect(report["dropped"]?.last.flatMap { Int($0) } ?? 0 > 3000)
         #expect(report["file"] == ["small"])
         #expect(report["again"] == ["600"])
     }

@@ -80,10 +80,13 @@ extension StorePlace {
         }
     }
 
+    /// The file of a generation; a new store has 0 and 1.
+    func file(_ generation: UInt64 = 1) -> String { configuration.file(of: generation) }
+
     /// The file as SQLite sees it, with SQLite's own defaults; never while a store is open in this
     /// process, whose locks closing it would drop.
-    func database() throws -> Database {
-        try Database(path: configuration.databaseFile, access: .readWrite)
+    func database(_ generation: UInt64 = 1) throws -> Database {
+        try Database(path: file(generation), access: .readWrite)
     }
 }
 

@@ -7,22 +7,17 @@ import WakeSystem
 
 @Suite("A registration of the previous generation", .timeLimit(.minutes(5)))
 struct GenerationTests {
-    /// Makes what is current previous, as the layout in `KeyFile` says.
-    private func turn(_ place: StorePlace) throws {
-        let bytes = StorePlace.bytes(of: place.keys)
-        var turned = Array(bytes[..<88])
-        turned[9] ^= 1
-        turned.replaceSubrange(24..<56, with: bytes[56..<88])
-        turned.replaceSubrange(56..<88, with: bytes[24..<56])
-        turned += Blake2b.hash(turned.span)
-        try Files.replace(place.keys, with: turned.span)
+    private func turn(_ place: StorePlace) async throws {
+        let store = try Store(opening: place.configuration)
+        try await store.rotated()
+        await store.close()
     }
 
     @Test("is read back as previous")
     func read() async throws {
         let place = StorePlace()
         try await place.create(registrations: 2)
-        try turn(place)
+        try await turn(place)
         let store = try Store(opening: place.configuration)
         let stored = try #require(await store.stored(1))
         #expect(stored.generation == .previous)
@@ -34,7 +29,7 @@ struct GenerationTests {
     func renew() async throws {
         let place = StorePlace()
         try await place.create(registrations: 2)
-        try turn(place)
+        try await turn(place)
         let store = try Store(opening: place.configuration)
         let before = try #require(await Traces(1, store))
         let emptied = store.timesEmptied
@@ -52,7 +47,7 @@ struct GenerationTests {
     func delete() async throws {
         let place = StorePlace()
         try await place.create(registrations: 2)
-        try turn(place)
+        try await turn(place)
         let store = try Store(opening: place.configuration)
         let traces = try #require(await Traces(1, store))
         #expect(await store.ask(.delete(Known.token(1))) == .done)

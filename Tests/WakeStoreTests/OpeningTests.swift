@@ -11,7 +11,7 @@ import WakeSystem
 struct OpeningTests {
     /// Opens and expects a refusal after which every byte is what it was.
     private func refusal(_ place: StorePlace) -> StoreOpenError? {
-        let files = [place.configuration.databaseFile, place.keys]
+        let files = [place.file(0), place.file(), place.keys]
         let before = files.map(StorePlace.bytes)
         let names = StorePlace.names(in: place.data)
         let examined: StoreOpenError?
@@ -47,7 +47,23 @@ struct OpeningTests {
         try Files.rename(place.keys, to: place.keys + ".away")
         #expect(refusal(place) == .keyFile(.file(FileError(.open, ENOENT))))
         try Files.rename(place.keys + ".away", to: place.keys)
-        try Files.remove(place.configuration.databaseFile)
+        for generation in [0, 1] as [UInt64] {
+            try Files.rename(place.file(generation), to: place.path + "/away")
+            #expect(refusal(place) == .missing(.database))
+            try Files.rename(place.path + "/away", to: place.file(generation))
+        }
+        #expect(refusal(place) == nil)
+    }
+
+    @Test("the keys of before a rotation, or of after it, with the files of another moment")
+    func otherGenerations() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        let before = StorePlace.bytes(of: place.keys)
+        let store = try Store(opening: place.configuration)
+        try await store.rotated()
+        await store.close()
+        try Files.replace(place.keys, with: before.span)
         #expect(refusal(place) == .missing(.database))
     }
 
@@ -57,7 +73,7 @@ struct OpeningTests {
         try await place.create(registrations: 1)
         for count in [0, 1, 99, 16_384] {
             let bytes = [UInt8](repeating: 0, count: count)
-            try Files.replace(place.configuration.databaseFile, with: bytes.span)
+            try Files.replace(place.file(), with: bytes.span)
             #expect(refusal(place) == .empty)
         }
     }
@@ -66,7 +82,7 @@ struct OpeningTests {
     func noDatabase() async throws {
         let place = StorePlace()
         try await place.create()
-        try Files.replace(place.configuration.databaseFile, with: Sodium.random(8192).span)
+        try Files.replace(place.file(), with: Sodium.random(8192).span)
         #expect(refusal(place) == .notADatabase)
     }
 
@@ -86,11 +102,11 @@ struct OpeningTests {
     @Test(
         "tables that are not to the letter ours",
         arguments: [
-            "CREATE INDEX extra ON registration_a(sealed)",
+            "CREATE INDEX extra ON registration(sealed)",
             "CREATE TABLE extra(email TEXT)",
-            "CREATE VIEW extra AS SELECT id FROM registration_a",
-            "DROP TABLE registration_b",
-            "ALTER TABLE registration_a ADD COLUMN created INTEGER",
+            "CREATE VIEW extra AS SELECT id FROM registration",
+            "DROP TABLE moved",
+            "ALTER TABLE registration ADD COLUMN created INTEGER",
         ])
     func schema(_ change: String) async throws {
         let place = StorePlace()
@@ -138,12 +154,12 @@ struct OpeningTests {
         try await copy.create()
         let store = try Store(opening: place.configuration)
         _ = await store.ask(.register(Known.token(1), Known.pushToken(1)))
-        for name in ["/registrations.db", "/registrations.db-wal"] {
+        for name in ["/generation-1.db", "/generation-1.db-wal"] {
             try Files.replace(copy.data + name, with: StorePlace.bytes(of: place.data + name).span)
         }
         await store.close()
         try Files.replace(copy.keys, with: StorePlace.bytes(of: other.keys).span)
-        let files = [copy.configuration.databaseFile, copy.data + "/registrations.db-wal"]
+        let files = [copy.file(), copy.file() + "-wal"]
         let before = files.map(StorePlace.bytes)
         #expect(throws: StoreOpenError.foreignKeys) { try Store.examine(copy.configuration) }
         try Files.replace(copy.keys, with: StorePlace.bytes(of: place.keys).span)
@@ -161,7 +177,7 @@ struct OpeningTests {
         unsafe chmod(place.keys, 0o604)
         #expect(refusal(place) == .keyFile(.notPrivate(mode: 0o604)))
         unsafe chmod(place.keys, 0o600)
-        unsafe chmod(place.configuration.databaseFile, 0o640)
+        unsafe chmod(place.file(), 0o640)
         #expect(refusal(place) == .notPrivate(.database, mode: 0o640))
     }
 
@@ -170,7 +186,7 @@ struct OpeningTests {
         let place = StorePlace()
         try await place.create(registrations: 1)
         for (part, path) in [
-            (StoreOpenError.Part.database, place.configuration.databaseFile),
+            (StoreOpenError.Part.database, place.file()),
             (.dataDirectory, place.data),
         ] {
             try Files.rename(path, to: path + ".real")

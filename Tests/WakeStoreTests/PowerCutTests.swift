@@ -66,15 +66,14 @@ struct PowerCutTests {
         }
     }
 
-    @Test("the same with what a killed compaction has left")
+    @Test("the same with what a killed rotation has left")
     func remnant() async throws {
         let power = try await PowerCut("mixed", [2, 27]) { place in
             let master = StorePlace.bytes(of: place.keys)[24..<56]
             let keys = GenerationKeys(master: KeyMemory(master.span))
             let rows = (0..<48).flatMap { keys.id(of: Known.token($0)) }
-            let database = place.configuration.databaseFile
-            try Files.create(database + ".new", with: rows.span)
-            try Files.create(database + "-wal", with: [UInt8]().span)
+            try Files.create(place.file(2), with: rows.span)
+            try Files.create(place.file() + "-wal", with: [UInt8]().span)
         }
         let left = power.leftovers(.nothing)
         #expect(left.answers > 27 && left.ids == 0, "\(left)")

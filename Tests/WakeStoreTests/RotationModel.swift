@@ -24,8 +24,6 @@ struct RotationModel {
     private var latest: [Int: (version: Int, generation: UInt64)] = [:]
     private var generation: UInt64 = 1
     private var isRotating = false
-    /// A rotation of this generation has begun, and perhaps ended without success.
-    private var mayHaveErased = false
     private(set) var acknowledged = 0
     private(set) var rotations = 0
     private(set) var steps: Int?
@@ -58,11 +56,11 @@ struct RotationModel {
                 version: version, earliest: earliest, latest: generation + (isRotating ? 1 : 0))
             open[number] = nil
         case "no": refusals[String(words[2]), default: 0] += 1
-        case "rotating": (isRotating, mayHaveErased) = (true, true)
+        case "rotating": isRotating = true
         case "unrotated": isRotating = false
         case "rotated":
             rotations += 1
-            (isRotating, mayHaveErased) = (false, false)
+            isRotating = false
             generation = UInt64(number)
         case "steps": steps = number
         case "calls": calls = number
@@ -101,15 +99,12 @@ struct RotationModel {
         }
         open = [:]
         generation = now
-        (isRotating, mayHaveErased) = (false, false)
+        isRotating = false
         return wrong
     }
 
     private func mayBeAbsent(_ candidate: Candidate, _ now: UInt64) -> Bool {
-        guard candidate.version > 0 else { return true }
-        if candidate.earliest + 1 < now { return true }
-        // A rotation that began may have erased some of what it was to drop.
-        return candidate.earliest + 1 == now && mayHaveErased && now == generation
+        candidate.version == 0 || candidate.earliest + 1 < now
     }
 
     private func found(
@@ -131,7 +126,9 @@ extension RotationModel {
         let store = try Store(opening: place.configuration)
         let wrong = await compare(store, tokens: tokens)
         try #require(wrong.isEmpty, "\(what): \(wrong)")
-        let names = ["registrations.db", "registrations.db-wal", "reserve"]
+        let names =
+            [store.generationNumber - 1, store.generationNumber]
+            .flatMap { ["generation-\($0).db", "generation-\($0).db-wal"] } + ["reserve"]
         #expect(Set(StorePlace.names(in: place.data)).isSubset(of: names), "\(what)")
         #expect(StorePlace.names(in: place.path + "/keys") == ["master"], "\(what)")
         note("rotating")

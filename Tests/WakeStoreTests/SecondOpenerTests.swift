@@ -49,14 +49,14 @@ struct SecondOpenerTests {
         try await place.create(registrations: 1)
         do {
             let database = try place.database()
-            let statement = try database.prepare("SELECT count(*) FROM registration_a")
+            let statement = try database.prepare("SELECT count(*) FROM registration")
             #expect(try statement.step())
             #expect(throws: StoreOpenError.locked) { try Store(opening: place.configuration) }
         }
         let worker = StoreWorkerProcess("hold", data: place.data, keys: place.keys)
         try #require(worker.line() == "open")
         #expect(throws: SQLiteError.self) {
-            try place.database().integer("SELECT count(*) FROM registration_a")
+            try place.database().integer("SELECT count(*) FROM registration")
         }
         #expect(worker.finish() == 0)
     }

@@ -120,14 +120,14 @@ struct StoreTests {
         await again.close()
     }
 
-    @Test("at rest only the database and the reserve are there, private, and no log")
+    @Test("at rest only the databases and the reserve are there, private, and no log")
     func filesAtRest() async throws {
         let place = StorePlace()
         try await place.create(registrations: 10)
-        #expect(StorePlace.names(in: place.data) == ["registrations.db", "reserve"])
+        #expect(
+            StorePlace.names(in: place.data) == ["generation-0.db", "generation-1.db", "reserve"])
         #expect(StorePlace.mode(of: place.data) == 0o700)
-        for file in [place.configuration.databaseFile, place.configuration.reserveFile, place.keys]
-        {
+        for file in [place.file(0), place.file(), place.configuration.reserveFile, place.keys] {
             #expect(StorePlace.mode(of: file) == 0o600)
         }
     }
@@ -139,8 +139,9 @@ struct StoreTests {
         let store = try Store(opening: place.configuration)
         #expect(await store.ask(.register(Known.token(1), Known.pushToken(1))) == .done)
         let names = StorePlace.names(in: place.data)
-        #expect(names == ["registrations.db", "registrations.db-wal", "reserve"])
-        #expect(StorePlace.mode(of: place.configuration.databaseFile + "-wal") == 0o600)
+        let databases = (0...1).flatMap { ["generation-\($0).db", "generation-\($0).db-wal"] }
+        #expect(names == databases + ["reserve"])
+        #expect(StorePlace.mode(of: place.file() + "-wal") == 0o600)
         await store.close()
     }
 }

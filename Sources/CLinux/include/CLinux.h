@@ -73,8 +73,8 @@ int linux_shutdown_send(int descriptor);
 /// Allocates blocks without a change of the size (FALLOC_FL_KEEP_SIZE); 0, or minus the error.
 int linux_allocate_behind(int descriptor, int64_t offset, int64_t count);
 
-/// Has the kernel begin to write what is not on the disk yet, without waiting (sync_file_range(2)).
-void linux_begin_writing(int descriptor);
+/// Gives blocks back, which read as zeros then (FALLOC_FL_PUNCH_HOLE); 0, or minus the error.
+int linux_release_room(int descriptor, int64_t offset, int64_t count);
 
 /// Names of the extended attributes of a file itself, each with a zero behind it (listxattr(2)).
 ssize_t linux_list_attributes(const char *path, char *names, size_t count);

@@ -2,45 +2,79 @@ private import Glibc
 import WakeModel
 import WakeSystem
 
-/// Mode, owner, kind and links of the file, of everything that lies beside it, and of the
-/// directories above; and what the small files beside it hold.
+/// A generation's file: `generation-7.db`.
+struct GenerationDatabase: Equatable {
+    let generation: UInt64
+    let path: String
+
+    /// The write-ahead log: what is committed but not yet in the file.
+    var log: String { path + "-wal" }
+    var name: String { "generation-\(generation)" }
+
+    /// - Returns: nil for any other name in the directory.
+    init?(_ name: String, in directory: String) {
+        guard name.hasPrefix("generation-"), name.hasSuffix(".db"),
+            let generation = UInt64(name.dropFirst(11).dropLast(3))
+        else { return nil }
+        self.generation = generation
+        path = directory + "/" + name
+    }
+}
+
+/// Mode, owner, kind and links of the files of generations, of everything that lies beside them,
+/// and of the directories above; and what the small files beside them hold.
 struct DirectoryCheck {
-    /// The file itself, links followed.
-    let file: String
+    /// Links followed.
     let directory: String
+    /// The older one first.
+    let databases: [GenerationDatabase]
+    private let names: [String]
     private let policy: AuditPolicy
     private let isLink: Bool
 
     init(_ path: String, _ policy: AuditPolicy) throws(AuditFailure) {
-        let isFile: Bool
+        let isDirectory: Bool
         do throws(FileError) {
             isLink = try FileStatus(of: path).isLink
-            file = try Files.resolve(path)
-            isFile = try FileStatus(of: file).isRegular
+            directory = try Files.resolve(path)
+            isDirectory = try FileStatus(of: directory).isDirectory
+            names = isDirectory ? try Files.names(in: directory).sorted() : []
         } catch { throw .file(error) }
-        guard isFile else { throw .notAFile }
-        directory = Files.parent(of: file) ?? "."
+        databases = names.compactMap { [directory] in GenerationDatabase($0, in: directory) }
+            .sorted { $0.generation < $1.generation }
+        guard !databases.isEmpty else { throw .notAStore }
         self.policy = policy
     }
 
-    private var name: Substring {
-        file[(file.lastIndex(of: "/").map(file.index(after:)) ?? file.startIndex)...]
+    func isSame(_ other: DirectoryCheck) -> Bool { databases == other.databases }
+
+    /// - Returns: nil when a rotation has taken one away meanwhile.
+    func open() throws(AuditFailure) -> [OpenFile]? {
+        do throws(FileError) {
+            return try databases.map { database throws(FileError) in
+                try OpenFile(database.path, flags: O_RDONLY)
+            }
+        } catch {
+            guard error.isMissing else { throw .file(error) }
+            return nil
+        }
     }
 
-    /// The write-ahead log: what is committed but not yet in the file.
-    private var log: String { file + "-wal" }
-
-    /// Whether a log holds rows, or the file is being rewritten: what the file holds by itself
-    /// says nothing then. After a kill both stay until the service has started again.
+    /// Whether a log holds rows, or a rotation is at work: what the files hold by themselves says
+    /// nothing then. After a kill both stay until the service has started again.
     func isBusy(isHeld: Bool) -> Bool {
-        if policy.rewriteFiles.contains(where: { Files.exists(file + $0) }) { return true }
-        guard (try? FileStatus(of: log).size) ?? 0 > 0 else { return false }
-        return isHeld || isLog
+        if names.contains(where: { $0.hasPrefix("generation-") && $0.hasSuffix(".tmp") }) {
+            return true
+        }
+        if isHeld, databases.count != 2 { return true }
+        return databases.contains { database in
+            (try? FileStatus(of: database.log).size) ?? 0 > 0 && (isHeld || isLog(database.log))
+        }
     }
 
     /// Whether the log begins as one of SQLite's (sqlite.org/fileformat2.html §4.1): any other
     /// content is none that awaits its way into the file.
-    private var isLog: Bool {
+    private func isLog(_ log: String) -> Bool {
         guard let bytes = try? OpenFile(log, flags: O_RDONLY).read(at: 0, count: 32),
             bytes.count == 32, bytes.span.number32(at: 0) & ~1 == 0x377F_0682,
             bytes.span.number32(at: 4) == 3_007_000,
@@ -61,6 +95,9 @@ struct DirectoryCheck {
 
     func run(_ findings: inout AuditFindings) throws(AuditFailure) {
         findings.note(.fileIsLink, if: isLink)
+        let isPair =
+            databases.count == 2 && databases[0].generation == databases[1].generation &- 1
+        findings.note(.generations, if: !isPair)
         do throws(FileError) {
             let owner = try FileStatus(of: directory)
             // A bit that lets others put files in is enough to lead the service astray.
@@ -68,14 +105,16 @@ struct DirectoryCheck {
             findings.note(.directoryMode, if: owner.mode != policy.directoryMode)
             findings.note(.openParent, if: try Files.openParent(of: directory) != nil)
             Self.checkAttributes(of: directory, &findings)
-            let status = try FileStatus(of: file)
-            findings.note(.fileMode, if: status.mode != policy.fileMode)
-            findings.note(.fileOwner, if: status.owner != owner.owner)
-            Self.check(file, status, &findings)
-            for sibling in try Files.names(in: directory) where sibling != name {
+            for name in names {
                 // One that is gone was to be renamed.
-                guard let status = try? FileStatus(of: directory + "/" + sibling) else { continue }
-                try check(sibling, status, owner, &findings)
+                guard let status = try? FileStatus(of: directory + "/" + name) else { continue }
+                if GenerationDatabase(name, in: directory) != nil {
+                    findings.note(.fileMode, if: status.mode != policy.fileMode)
+                    findings.note(.fileOwner, if: status.owner != owner.owner)
+                    Self.check(directory + "/" + name, status, &findings)
+                } else {
+                    try check(name, status, owner, &findings)
+                }
             }
         } catch { throw .file(error) }
     }
@@ -84,14 +123,15 @@ struct DirectoryCheck {
         _ sibling: String, _ status: FileStatus, _ directory: FileStatus,
         _ findings: inout AuditFindings
     ) throws(FileError) {
-        if sibling == name + "-journal" { return findings.note(.journal) }
-        if policy.rewriteFiles.contains(where: { sibling == name + $0 }) { return }
-        let isLog = sibling == name + "-wal"
+        let path = self.directory + "/" + sibling
+        if databases.contains(where: { path == $0.path + "-journal" }) {
+            return findings.note(.journal)
+        }
+        let isLog = databases.contains { path == $0.log }
         guard isLog || declared(sibling) != nil else { return findings.note(.strayFile) }
         guard status.isRegular else { return findings.note(.siblingKind) }
         findings.note(.siblingMode, if: status.mode != policy.fileMode)
         findings.note(.siblingOwner, if: status.owner != directory.owner)
-        let path = self.directory + "/" + sibling
         Self.check(path, status, &findings)
         if isLog { return findings.note(.logNotEmpty, if: status.size > 0) }
         guard let (form, isWhole) = declared(sibling) else { return }

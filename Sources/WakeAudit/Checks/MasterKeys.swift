@@ -4,8 +4,8 @@ import WakeSystem
 
 /// The service's key file, 120 bytes: `KeyFile`, defined again because ``Audit`` shares no code.
 struct MasterKeys {
-    /// Masters by place: that of the first table of the policy, and that of the second.
-    let masters: [KeyMemory]
+    /// Masters by the number of their generation.
+    let masters: [UInt64: KeyMemory]
 
     /// The first bytes of a key file.
     static let mark = "RVLLKEYS".utf8
@@ -15,12 +15,22 @@ struct MasterKeys {
     /// - Returns: nil when the bytes are no key file.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 120, bytes.starts(with: Self.mark), bytes[8] == 1,
-            bytes[9] <= 1, bytes.span.extracting(10..<16).isZero,
+            bytes.span.extracting(9..<16).isZero,
             Blake2b.hash(bytes.span.extracting(0..<88)) == Array(bytes[88...])
         else { return nil }
-        let current = KeyMemory(bytes.span.extracting(24..<56))
-        let previous = KeyMemory(bytes.span.extracting(56..<88))
-        masters = bytes[9] == 0 ? [current, previous] : [previous, current]
+        let number: UInt64 = bytes.span.littleEndian(at: 16)
+        guard number > 0 else { return nil }
+        masters = [
+            number: KeyMemory(bytes.span.extracting(24..<56)),
+            number - 1: KeyMemory(bytes.span.extracting(56..<88)),
+        ]
+    }
+
+    /// The generations whose rows the keys open, the older one first.
+    var generations: [UInt64] { masters.keys.sorted() }
+
+    func opening(_ generation: UInt64, _ policy: AuditPolicy) -> RowDecryption? {
+        masters[generation].map { RowDecryption(master: $0, version: policy.userVersion) }
     }
 }
 

@@ -27,13 +27,12 @@ struct PageFile {
         try mapError(AuditFailure.file, file.read(at: offset, count: count))
     }
 
-    /// SHA-256 of the whole file; `progress` is called with the share done, in thousandths.
-    func hash(_ progress: (Int) -> Void) throws(AuditFailure) -> [UInt8] {
-        var hash = SHA256()
+    /// Adds the whole file; `progress` is called with the share done, in thousandths.
+    func hash(into hash: inout SHA256, _ progress: (Int) -> Void) throws(AuditFailure) {
         var offset = 0
         while true {
             let bytes = try read(at: offset, count: 1 << 20)
-            if bytes.isEmpty { return hash.finish() }
+            if bytes.isEmpty { return }
             hash.update(bytes.span)
             offset += bytes.count
             progress(offset / (size / 1000 + 1))

@@ -48,38 +48,23 @@ package struct RotationStatus {
     /// Registrations that it would drop and keep, estimated.
     package private(set) var dropped = 0
     package private(set) var kept = 0
-    /// Bytes on the disk that it needs temporarily, and free ones; -1: not known.
-    package private(set) var needed = 0
-    package private(set) var free = 0
     package private(set) var isDue = false
-    package private(set) var isRotating = false
-    /// Whether the database is being rewritten, for which it waits.
-    package private(set) var isCompacting = false
     /// Whether a broadcast run goes on, for which it waits.
     package fileprivate(set) var isRunGoingOn = false
-    package private(set) var owesCompaction = false
-    private var rotations = 0
+    package private(set) var rotations = 0
     package private(set) var failures = 0
     package private(set) var lastDropped = 0
     /// 0, or the number of the last failure.
     package private(set) var lastFailure = 0
 
-    init(_ survey: StoreSurvey, _ schedule: RotationSchedule) {
+    init(_ survey: StoreSurvey, _ state: Rotator.State) {
+        let schedule = state.schedule
         generation = Int(clamping: survey.generation)
         secondsLeft = schedule.secondsLeft
         age = schedule.record.elapsed
         dropped = survey.previous
         kept = survey.current
-        needed = survey.bytes
-        free = survey.free ?? -1
         isDue = schedule.isDue
-        owesCompaction = schedule.record.owesCompaction
-    }
-
-    init(_ survey: StoreSurvey, _ state: Rotator.State) {
-        self.init(survey, state.schedule)
-        isRotating = state.isRotating
-        isCompacting = state.isCompacting
         rotations = state.rotations
         failures = state.failures
         if case .rotated(let report) = state.last { lastDropped = report.dropped }
@@ -91,15 +76,12 @@ package struct RotationStatus {
 
     private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
         ("generation", \.generation), ("seconds", \.secondsLeft), ("age", \.age),
-        ("dropped", \.dropped), ("kept", \.kept), ("needed", \.needed), ("free", \.free),
-        ("rotations", \.rotations),
+        ("dropped", \.dropped), ("kept", \.kept), ("rotations", \.rotations),
         ("failures", \.failures), ("last_dropped", \.lastDropped),
         ("last_failure", \.lastFailure),
     ]
     private static let flags: [(StaticString, any WritableKeyPath<Self, Bool> & Sendable)] = [
-        ("due", \.isDue), ("rotating", \.isRotating), ("compacting", \.isCompacting),
-        ("run_running", \.isRunGoingOn),
-        ("owes_compaction", \.owesCompaction),
+        ("due", \.isDue), ("run_running", \.isRunGoingOn),
     ]
 
     package func encode() -> [UInt8] {
@@ -127,28 +109,20 @@ package struct RotationStatus {
 extension RotationFailure {
     var number: Int {
         switch self {
-        case .running: 1
-        case .stopped: 2
-        case .unavailable: 3
-        case .keysUnwritable(let number): FileError(.write, number).isFull ? 5 : 4
+        case .unavailable: 1
+        case .keysUnwritable(let number): FileError(.write, number).isFull ? 3 : 2
         }
     }
 
-    var name: StaticString {
-        ["", "running", "stopped", "unavailable", "keys-unwritable", "keys-no-room"][number]
-    }
+    var name: StaticString { ["", "unavailable", "keys-unwritable", "keys-no-room"][number] }
 
     package static func message(number: Int) -> String {
         switch number {
-        case 1: "a rotation is going on"
-        case 2: "the service stopped before it was done; it is done after the next start"
-        case 4:
+        case 2:
             "the key file cannot be replaced: its directory must be writable by the service, and "
                 + "the limit of open files not reached"
-        case 5: "there is no room for the new key file; make room on its file system"
+        case 3: "there is no room for the new key file; make room on its file system"
         default: "the store cannot be written now; see the log"
         }
     }
-
-    package var message: String { Self.message(number: number) }
 }

@@ -18,7 +18,7 @@ package struct RotationSchedule: Sendable, Equatable {
     static let longestStep = 60
 
     package let interval: Int
-    /// To be written to disk now and then, and before and after a rotation.
+    /// To be written to disk now and then, and after a rotation.
     package private(set) var record: RotationRecord
     /// The last reading; nothing before the first counts.
     private var last: Int?
@@ -37,7 +37,6 @@ package struct RotationSchedule: Sendable, Equatable {
             let (next, isOver) = self.record.generation.addingReportingOverflow(1)
             let isNext = next == generation && !isOver
             self.record = RotationRecord(generation: generation, after: isNext ? record : nil)
-            self.record.owesCompaction = isNext
             isFirst = !isNext
         }
     }
@@ -51,16 +50,13 @@ package struct RotationSchedule: Sendable, Equatable {
 
     package var secondsLeft: Int { max(0, interval - record.elapsed) }
     package var isDue: Bool { record.isAsked || secondsLeft == 0 }
-    /// A rotation is asked for, or begins: it is repeated when a crash cuts it short.
+    /// A rotation is asked for: also after a restart.
     package mutating func ask() { record.isAsked = true }
 
-    package mutating func rotated(to generation: UInt64, isCompact: Bool) {
+    package mutating func rotated(to generation: UInt64) {
         record = RotationRecord(generation: generation, after: record)
-        record.owesCompaction = !isCompact
         isFirst = false
     }
-
-    package mutating func compacted() { record.owesCompaction = false }
 
     /// A broadcast has counted the rows: draws what the page shows of that, once a generation but
     /// the first, for an average over many draws would give the count away.
@@ -75,19 +71,15 @@ package struct RotationSchedule: Sendable, Equatable {
 /// date, clock or machine.
 package struct RotationRecord: StateRecord, Equatable {
     package static let format: StaticString = "rotation"
-    /// 1 had an uptime and the machine's start, by which starts of others counted.
-    package static let version = 2
+    package static let version = 3
     package static let byteLimit = 512
 
     /// The number of the generation that the rest is about.
     package fileprivate(set) var generation: UInt64
     /// Seconds that the service has run since it began.
     package fileprivate(set) var elapsed = 0
-    /// Whether a rotation was asked for, or has begun.
+    /// Whether a rotation was asked for.
     package fileprivate(set) var isAsked = false
-    /// Whether the last rotation had no room to rewrite the database.
-    package fileprivate(set) var owesCompaction = false
-
     /// The number of registrations that everybody is told, and the generation it was drawn in; nil
     /// before the first. The next generation's broadcast draws again.
     fileprivate(set) var told: Int?
@@ -102,7 +94,6 @@ package struct RotationRecord: StateRecord, Equatable {
         state.member("generation", number: generation)
         state.member("elapsed", number: elapsed)
         state.member("asked", bool: isAsked)
-        state.member("compaction", bool: owesCompaction)
         guard let told else { return }
         state.member("told", number: told)
         state.member("told_in", number: toldIn)
@@ -112,7 +103,6 @@ package struct RotationRecord: StateRecord, Equatable {
         generation = try state.unsigned("generation")
         elapsed = try state.integer("elapsed", in: 0...1 << 53)
         isAsked = try state.bool("asked")
-        owesCompaction = try state.bool("compaction")
         if state.contains("told") {
             told = try state.integer("told", in: 0...1 << 53)
             toldIn = try state.unsigned("told_in")

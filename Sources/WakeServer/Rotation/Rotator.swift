@@ -1,35 +1,27 @@
 import Dispatch
 import Synchronization
 import WakeModel
-import WakePush
-package import WakeStore
+import WakeStore
 import WakeSystem
 
 /// Rotates the generations when the schedule says so: between two broadcast runs, never within one,
-/// which reads both tables and must not have them exchanged.
+/// which reads both files and must not have one taken away.
 final class Rotator: Sendable {
     struct State {
         var schedule: RotationSchedule
         var last: RotationOutcome?
         var rotations = 0
         var failures = 0
-        var isRotating = false
         /// The number of registrations for everybody, once it is written down.
         fileprivate(set) var told: Int?
-        /// Whether the last attempt at a rotation failed; one that the end of the service stopped
-        /// has not.
-        var isFailing: Bool {
-            if case .failed(let failure) = last { failure != .stopped } else { false }
-        }
+        var isFailing: Bool { if case .failed = last { true } else { false } }
         fileprivate var saved = SavedAge()
-        /// Whether the database is being rewritten, which a rotation put off.
-        fileprivate(set) var isCompacting = false
         fileprivate var nextSurvey = ContinuousClock.now
-        fileprivate var retries = RotationRetries()
+        /// When a rotation that failed is tried again, unless it is asked for before.
+        fileprivate var retry: ContinuousClock.Instant?
 
-        fileprivate var mayRotate: Bool { schedule.isDue && retries.mayRotate(.now) }
-        fileprivate var mayCompact: Bool {
-            schedule.record.owesCompaction && retries.mayCompact(.now)
+        fileprivate var mayRotate: Bool {
+            schedule.isDue && retry.map { $0 <= ContinuousClock.now } ?? true
         }
     }
 
@@ -41,6 +33,7 @@ final class Rotator: Sendable {
     private let queue = DispatchQueue(label: "rotation-record")
 
     private static let surveyInterval = Duration.seconds(60)
+    private static let retryInterval = Duration.seconds(600)
 
     init(store: Store, file: StateFile<RotationRecord>, interval: Int, log: Log) {
         self.store = store
@@ -65,25 +58,23 @@ final class Rotator: Sendable {
     func ask() {
         state.withLock { state in
             state.schedule.ask()
-            state.retries.asked()
+            state.retry = nil
         }
     }
 
     /// Does what is due. Called about once a second, by one task, while no run goes on.
     func rotateIfDue() async {
-        guard await isDue() else { return }
-        if now.mayRotate { await rotate() } else { await compact() }
+        if await isDue() { await rotate() }
     }
 
-    /// Whether a rotation or a compaction is due; called as `rotateIfDue`, or while a run waits.
+    /// Whether a rotation is due; called as `rotateIfDue`, or while a run waits.
     func isDue() async -> Bool {
         let now = ContinuousClock.now
         if state.withLock({ $0.nextSurvey <= now }) {
             state.withLock { $0.nextSurvey = now + Self.surveyInterval }
             _ = await store.survey()
         }
-        let state = self.now
-        return state.mayRotate || state.mayCompact
+        return self.now.mayRotate
     }
 
     /// Counts the time, and writes it down now and then. Called once a second, whatever goes on.
@@ -102,28 +93,17 @@ final class Rotator: Sendable {
     func stop() async { await write() }
 
     private func rotate() async {
-        state.withLock { state in
-            state.schedule.ask()
-            state.isRotating = true
-        }
-        // Written down before it begins, so that a crash does not leave it half done for long.
-        await write()
-        let outcome = await withTaskCancellationHandler {
-            await store.rotate()
-        } onCancel: {
-            store.stopRotation()
-        }
+        let outcome = await store.rotate()
         state.withLock { state in
             state.last = outcome
-            state.isRotating = false
             switch outcome {
             case .rotated(let report):
                 state.rotations += 1
-                state.schedule.rotated(report)
-                state.retries.compacted(.now)
+                state.schedule.rotated(to: report.generation)
+                state.retry = nil
             case .failed:
                 state.failures += 1
-                state.retries.rotationFailed(.now)
+                state.retry = .now + Self.retryInterval
             }
         }
         await write()
@@ -133,38 +113,8 @@ final class Rotator: Sendable {
                 .rotated(
                     generation: report.generation, dropped: report.dropped,
                     kept: store.counters.previousRows.load(ordering: .relaxed),
-                    milliseconds: report.compaction.milliseconds ?? 0))
-            logFailure(of: report.compaction)
-        case .failed(.stopped): break
+                    milliseconds: report.milliseconds))
         case .failed(let failure): log(.rotationFailed(failure))
-        }
-    }
-
-    private func compact() async {
-        state.withLock { $0.isCompacting = true }
-        let compaction = await withTaskCancellationHandler {
-            await store.compact()
-        } onCancel: {
-            store.stopRotation()
-        }
-        state.withLock { state in
-            state.isCompacting = false
-            if compaction.isDone { state.schedule.compacted() }
-            state.retries.compacted(.now)
-        }
-        if case .done(let bytes, let milliseconds) = compaction {
-            await write()
-            log(.compacted(bytes: bytes, milliseconds: milliseconds))
-        } else {
-            logFailure(of: compaction)
-        }
-    }
-
-    private func logFailure(of compaction: CompactionOutcome) {
-        switch compaction {
-        case .done, .stopped: break
-        case .noRoom(let needed, let free): log(.compactionPutOff(needed: needed, free: free))
-        case .failed: log(.compactionFailed)
         }
     }
 
@@ -182,21 +132,6 @@ final class Rotator: Sendable {
         }
         if !isWritten { log(.rotationUnwritable) }
     }
-}
-
-/// When a rotation that failed, and a compaction that found no room, are tried again: neither puts
-/// off the other, or what was asked for meanwhile.
-struct RotationRetries {
-    static let delay = Duration.seconds(600)
-    private var rotation: ContinuousClock.Instant?
-    private var compaction: ContinuousClock.Instant?
-
-    func mayRotate(_ now: ContinuousClock.Instant) -> Bool { rotation.map { $0 <= now } ?? true }
-    func mayCompact(_ now: ContinuousClock.Instant) -> Bool { compaction.map { $0 <= now } ?? true }
-
-    mutating func asked() { rotation = nil }
-    mutating func rotationFailed(_ now: ContinuousClock.Instant) { rotation = now + Self.delay }
-    mutating func compacted(_ now: ContinuousClock.Instant) { compaction = now + Self.delay }
 }
 
 /// When the age is written down: after one second, two, four and so on, then every ten minutes. So
@@ -227,56 +162,4 @@ extension DispatchQueue {
             async { continuation.resume(returning: body()) }
         }
     }
-}
-
-extension RotationSchedule {
-    fileprivate mutating func rotated(_ report: RotationReport) {
-        rotated(to: report.generation, isCompact: report.compaction.isDone)
-    }
-}
-
-extension CompactionOutcome {
-    /// nil when it was not done.
-    fileprivate var milliseconds: Int? {
-        if case .done(_, let milliseconds) = self { milliseconds } else { nil }
-    }
-
-    fileprivate var isDone: Bool { milliseconds != nil }
-}
-
-/// Rotations while no service runs: the same store and record, for one command.
-package struct OfflineRotation: Sendable {
-    private let configuration: Configuration
-    private let store: Store
-    private let file: StateFile<RotationRecord>
-    private var schedule: RotationSchedule
-
-    package init(_ configuration: Configuration, log: Log) throws(StoreOpenError) {
-        self.configuration = configuration
-        store = try Store(opening: configuration.store)
-        file = StateFile(configuration.data + "/rotation")
-        schedule = file.schedule(
-            interval: configuration.rotationSeconds, generation: store.generationNumber, log: log)
-    }
-
-    /// Whether a broadcast was cut short: the service must end it before a rotation.
-    package var hasUnfinishedRun: Bool { Files.exists(configuration.data + "/checkpoint") }
-
-    /// - Returns: nil when the files cannot be read.
-    package func status() async -> RotationStatus? {
-        await store.survey().map { RotationStatus($0, schedule) }
-    }
-
-    package mutating func rotate() async -> RotationOutcome {
-        schedule.ask()
-        try? file.write(schedule.record)
-        let outcome = await store.rotate()
-        if case .rotated(let report) = outcome {
-            schedule.rotated(report)
-            try? file.write(schedule.record)
-        }
-        return outcome
-    }
-
-    package func close() async { await store.close() }
 }

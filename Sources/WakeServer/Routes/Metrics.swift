@@ -155,7 +155,6 @@ struct Metrics: Sendable {
 
     private func generations(_ state: Rotator.State) -> [Sample] {
         let record = state.schedule.record
-        let owed = record.owesCompaction ? 1 : 0
         let left = state.schedule.secondsLeft
         let expired = store.expired.now
         let current: StaticString = "registrations of the current generation, about"
@@ -163,13 +162,11 @@ struct Metrics: Sendable {
         return [
             gauge("generation", "number of the current generation", record.generation),
             gauge("next_rotation_seconds", "of running time until the next rotation", left),
-            gauge("rotating", "whether a rotation is going on", state.isRotating ? 1 : 0),
-            gauge("compaction_owed", "whether there was no room to rewrite the database", owed),
             gauge("registrations_current", current, store.currentRows.now),
             gauge("registrations_previous", previous, store.previousRows.now),
             counter("rotations", "rotations done", store.rotations.now),
             counter("rotation_failures", "rotations that failed", state.failures),
-            counter("registrations_expired", "registrations dropped by rotations", expired),
+            counter("registrations_expired", "registrations dropped by rotations, about", expired),
         ]
     }
 

@@ -28,7 +28,7 @@ package struct PolicyDocument: Sendable, Equatable {
     /// Days after the last renewal until a registration is gone for certain; nil: no expiry.
     package let retentionDays: Int?
 
-    /// The columns of a registration: both tables have the same.
+    /// The columns of a registration: the files of both generations have the same.
     package var columns: [Field] { dataset("reveille_store")?.collections.first?.fields ?? [] }
     /// The files beside the database.
     package var state: [Collection] { dataset("reveille_service_state")?.collections ?? [] }

@@ -3,7 +3,7 @@ import WakeModel
 package import WakeSodium
 import WakeSystem
 
-/// The master keys of both generations and which table each generation lives in.
+/// The master keys of both generations, whose files are named by their numbers.
 ///
 /// 120 bytes, little-endian:
 ///
@@ -11,37 +11,36 @@ import WakeSystem
 /// |---|---|---|
 /// | 0 | 8 | `RVLLKEYS` |
 /// | 8 | 1 | version, 1 |
-/// | 9 | 1 | table of the current generation: 0 is `registration_a`, 1 is `registration_b` |
-/// | 10 | 6 | zeros |
+/// | 9 | 7 | zeros |
 /// | 16 | 8 | number of the current generation, counted from 1 |
 /// | 24 | 32 | master key of the current generation |
 /// | 56 | 32 | master key of the previous generation |
 /// | 88 | 32 | BLAKE2b-256 of the 88 bytes before |
 ///
-/// A rotation first empties the previous table, then replaces this file by rename with the roles
-/// exchanged and a new master for that table; after a crash in between it is done again. With
-/// `keys = memory` there is no file.
+/// A rotation first makes the next generation's empty file, then replaces this one by rename, and
+/// then removes the file of the generation whose master is gone; a start removes every file of a
+/// generation that is not named here. With `keys = memory` there is no key file.
 package struct KeyFile: Sendable {
     package static let byteCount = 120
 
     package let generation: UInt64
-    package let currentTable: StoreSchema.TableName
     package let current: KeyMemory
     package let previous: KeyMemory
 
     /// Two new random masters.
     static func random(generation: UInt64 = 1) -> KeyFile {
         KeyFile(
-            generation: generation, currentTable: .a, current: .random(32), previous: .random(32))
+            generation: generation, current: .random(32), previous: .random(32))
     }
+
+    /// Numbers of the previous generation and of the current one.
+    var generations: [UInt64] { [generation - 1, generation] }
 
     /// The keys after a rotation: current becomes previous; the former previous master is gone.
     func rotated() -> KeyFile {
         KeyFile(
-            generation: generation + 1, currentTable: currentTable.other, current: .random(32),
-            previous: current)
+            generation: generation + 1, current: .random(32), previous: current)
     }
-
 }
 
 // MARK: Bytes
@@ -49,13 +48,13 @@ package struct KeyFile: Sendable {
 extension KeyFile {
     init(decoding bytes: [UInt8]) throws(StoreOpenError) {
         guard bytes.count == Self.byteCount, bytes.starts(with: Self.mark),
-            bytes[8] == 1, bytes[9] <= 1, bytes[10..<16].allSatisfy({ $0 == 0 })
+            bytes[8] == 1, bytes[9..<16].allSatisfy({ $0 == 0 })
         else { throw .keyFileDamaged }
         let span = bytes.span
         let checksum = Blake2b.hash(span.extracting(0..<88))
         guard checksum == Array(bytes[88...]) else { throw .keyFileDamaged }
         generation = span.littleEndian(at: 16)
-        currentTable = bytes[9] == 0 ? .a : .b
+        guard generation > 0 else { throw .keyFileDamaged }
         current = KeyMemory(span.extracting(24..<56))
         previous = KeyMemory(span.extracting(56..<88))
     }
@@ -65,7 +64,7 @@ extension KeyFile {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.byteCount)
         bytes += Self.mark
-        bytes += [1, currentTable == .a ? 0 : 1, 0, 0, 0, 0, 0, 0]
+        bytes += [1, 0, 0, 0, 0, 0, 0, 0]
         bytes.append(littleEndian: generation)
         for master in [current, previous] { master.withSpan { bytes.append(span: $0) } }
         bytes += Blake2b.hash(bytes.span)

@@ -2,9 +2,8 @@ import WakeModel
 import WakeSQLite
 import WakeSodium
 
-/// One generation's table with its keys and its statements, compiled once.
+/// The tables of one generation's file with its keys and its statements, compiled once.
 final class GenerationTable {
-    let generation: Generation
     let keys: GenerationKeys
     private let insert: Statement
     private let update: Statement
@@ -13,17 +12,17 @@ final class GenerationTable {
     private let select: Statement
     private let exists: Statement
     private let page: Statement
-    private let deleteFirst: Statement
     private let idAt: Statement
     private let countAll: Statement
+    private let insertMoved: Statement
+    private let deleteMoved: Statement
+    private let existsMoved: Statement
+    private let moved: Statement
+    private let deleteFirstMoved: Statement
     private unowned let database: Database
 
-    init(
-        _ name: StoreSchema.TableName, _ generation: Generation, keys: GenerationKeys,
-        in database: Database
-    ) throws(SQLiteError) {
-        let table = name.rawValue
-        self.generation = generation
+    init(keys: GenerationKeys, in database: Database) throws(SQLiteError) {
+        let table = StoreSchema.Table.registration.rawValue
         self.keys = keys
         self.database = database
         insert = try database.prepare(
@@ -36,9 +35,15 @@ final class GenerationTable {
         exists = try database.prepare("SELECT 1 FROM \(table) WHERE id=?1")
         page = try database.prepare(
             "SELECT id,sealed FROM \(table) WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3")
-        deleteFirst = try database.prepare("DELETE FROM \(table) WHERE id<=?1")
         idAt = try database.prepare("SELECT id FROM \(table) ORDER BY id LIMIT 1 OFFSET ?1")
         countAll = try database.prepare("SELECT count(*) FROM \(table)")
+        insertMoved = try database.prepare(
+            "INSERT INTO moved(id) VALUES(?1) ON CONFLICT(id) DO NOTHING")
+        deleteMoved = try database.prepare("DELETE FROM moved WHERE id=?1")
+        existsMoved = try database.prepare("SELECT 1 FROM moved WHERE id=?1")
+        moved = try database.prepare(
+            "SELECT id FROM moved WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3")
+        deleteFirstMoved = try database.prepare("DELETE FROM moved WHERE id<=?1")
     }
 
     /// Writes the row with the same two statements, new or not; returns whether one was there, nil
@@ -51,15 +56,10 @@ final class GenerationTable {
         try update.run()
         let overwritten = database.changes > 0
         guard overwritten || ifNew() else { return nil }
-        try add(id.span, sealed.span)
-        return overwritten
-    }
-
-    /// Writes a row unless there is one with its id.
-    func add(_ id: Span<UInt8>, _ sealed: Span<UInt8>) throws(SQLiteError) {
-        try insert.bind(1, blob: id)
-        try insert.bind(2, blob: sealed)
+        try insert.bind(1, blob: id.span)
+        try insert.bind(2, blob: sealed.span)
         try insert.run()
+        return overwritten
     }
 
     /// - Returns: whether there was such a row.
@@ -77,15 +77,6 @@ final class GenerationTable {
         return database.changes > 0
     }
 
-    /// Removes up to `rows` rows with the smallest ids, unrelated to their age; returns how many.
-    func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
-        let last = try id(at: rows - 1) ?? IDRange.all().through
-        // By their place: a list of so many ids costs half as much again.
-        try deleteFirst.bind(1, blob: last.span)
-        try deleteFirst.run()
-        return database.changes
-    }
-
     /// The number of rows, exact below `limit`. Ids are uniform: the distance of the first gives
     /// the number of all, to 100 / sqrt(limit) per cent.
     func estimate(_ limit: Int) throws(SQLiteError) -> Int {
@@ -100,11 +91,7 @@ final class GenerationTable {
         return try idAt.step() ? idAt.blob(0) : nil
     }
 
-    func contains(_ id: [UInt8]) throws(SQLiteError) -> Bool {
-        try exists.bind(1, blob: id.span)
-        defer { exists.reset() }
-        return try exists.step()
-    }
+    func contains(_ id: [UInt8]) throws(SQLiteError) -> Bool { try exists.finds(id) }
 
     func sealed(_ id: [UInt8]) throws(SQLiteError) -> [UInt8]? {
         try select.bind(1, blob: id.span)
@@ -117,14 +104,17 @@ final class GenerationTable {
     /// - Parameters:
     ///   - ranges: one or more.
     ///   - limit: rows, 1 or more.
+    ///   - successor: the table whose moved rows are left out.
     func page(
-        in ranges: [IDRange], limit: Int, memory: PageMemory = PageMemory()
+        in ranges: [IDRange], limit: Int, memory: PageMemory = PageMemory(),
+        without successor: GenerationTable? = nil
     ) throws(SQLiteError) -> RawPage {
         var left = limit
         var rows = memory.take()
         rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
         for (index, range) in ranges.enumerated() {
-            let (found, last) = try read(range, left, into: &rows)
+            let moved = try successor?.moved(in: range) ?? []
+            let (found, last) = try read(range, left, without: moved, into: &rows)
             if found == left {
                 return RawPage(bytes: rows, ranges: index, last: last, keys: keys)
             }
@@ -133,82 +123,76 @@ final class GenerationTable {
         return RawPage(bytes: rows, ranges: ranges.count, last: nil, keys: keys)
     }
 
-    /// - Returns: the number of rows, also of damaged ones, which are left out, and the last id.
+    /// - Parameter moved: ids of rows that are left out, in their order.
+    /// - Returns: the number of rows, also of those left out, as damaged ones are, and the last id.
     private func read(
-        _ range: IDRange, _ limit: Int, into rows: inout [UInt8]
+        _ range: IDRange, _ limit: Int, without moved: [[UInt8]], into rows: inout [UInt8]
     ) throws(SQLiteError) -> (found: Int, last: [UInt8]) {
         try page.bind(1, blob: range.after.span)
         try page.bind(2, blob: range.through.span)
         try page.bind(3, integer: Int64(limit))
         defer { page.reset() }
         var found = 0
-        var damaged: [UInt8]?
+        var left: [UInt8]?
+        var moved = moved[...]
         while try page.step() {
             found += 1
             let start = rows.count
             page.append(0, to: &rows)
             page.append(1, to: &rows)
             let count = rows.count - start
-            damaged = count == RawPage.rowBytes ? nil : page.blob(0)
-            if damaged != nil { rows.removeLast(count) }
+            left = count == RawPage.rowBytes ? nil : page.blob(0)
+            if !moved.isEmpty {
+                let id = page.blob(0)
+                moved = moved.drop { $0.lexicographicallyPrecedes(id) }
+                if moved.first == id { left = id }
+            }
+            if left != nil { rows.removeLast(count) }
         }
-        return (found, damaged ?? Array(rows.suffix(RawPage.rowBytes).prefix(Limits.idBytes)))
-    }
-}
-
-/// A connection with its compiled statements: closed as a whole when it is released.
-final class StoreConnection {
-    let database: Database
-    private(set) var current: GenerationTable
-    private(set) var previous: GenerationTable
-    let begin: Statement
-    let commit: Statement
-    let mark: Statement
-    private let pageCount: Statement
-    private let freeCount: Statement
-
-    /// - Parameter database: opened, checked, with its settings in force.
-    init(_ database: Database, keys: KeyFile) throws(SQLiteError) {
-        self.database = database
-        (current, previous) = try Self.tables(keys, in: database)
-        begin = try database.prepare("BEGIN IMMEDIATE")
-        commit = try database.prepare("COMMIT")
-        mark = try database.prepare("PRAGMA user_version=\(StoreSchema.version)")
-        pageCount = try database.prepare("PRAGMA page_count")
-        freeCount = try database.prepare("PRAGMA freelist_count")
+        return (found, left ?? Array(rows.suffix(RawPage.rowBytes).prefix(Limits.idBytes)))
     }
 
-    func table(_ generation: Generation) -> GenerationTable {
-        generation == .current ? current : previous
+    // MARK: Rows of the generation before that are in this one by now
+
+    func addMoved(_ id: [UInt8]) throws(SQLiteError) {
+        try insertMoved.bind(1, blob: id.span)
+        try insertMoved.run()
     }
 
-    /// Pages of the file that hold something.
-    func usedPages() throws(SQLiteError) -> Int {
-        try pageCount.singleInteger() - freePages()
+    func removeMoved(_ id: [UInt8]) throws(SQLiteError) {
+        try deleteMoved.bind(1, blob: id.span)
+        try deleteMoved.run()
     }
 
-    func freePages() throws(SQLiteError) -> Int { try freeCount.singleInteger() }
+    func isMoved(_ id: [UInt8]) throws(SQLiteError) -> Bool { try existsMoved.finds(id) }
 
-    func switchKeys(to keys: KeyFile) throws(SQLiteError) {
-        (current, previous) = try Self.tables(keys, in: database)
+    /// In the order of ids.
+    func moved(in range: IDRange = .all(), limit: Int = .max) throws(SQLiteError) -> [[UInt8]] {
+        try moved.bind(1, blob: range.after.span)
+        try moved.bind(2, blob: range.through.span)
+        try moved.bind(3, integer: Int64(limit))
+        defer { moved.reset() }
+        var ids: [[UInt8]] = []
+        while try moved.step() { ids.append(moved.blob(0)) }
+        return ids
     }
 
-    private static func tables(
-        _ keys: KeyFile, in database: Database
-    ) throws(SQLiteError) -> (current: GenerationTable, previous: GenerationTable) {
-        let current = try GenerationTable(
-            keys.currentTable, .current, keys: GenerationKeys(master: keys.current), in: database)
-        let previous = try GenerationTable(
-            keys.currentTable.other, .previous, keys: GenerationKeys(master: keys.previous),
-            in: database)
-        return (current, previous)
+    func removeMoved(through id: [UInt8]) throws(SQLiteError) {
+        try deleteFirstMoved.bind(1, blob: id.span)
+        try deleteFirstMoved.run()
     }
 }
 
 extension Statement {
     /// The integer that the statement yields; 0 for no row.
-    fileprivate func singleInteger() throws(SQLiteError) -> Int {
+    func singleInteger() throws(SQLiteError) -> Int {
         defer { reset() }
         return try step() ? Int(integer(0)) : 0
+    }
+
+    fileprivate func finds(_ id: [UInt8]) throws(SQLiteError) -> Bool {
+        try bind(1, blob: id.span)
+        defer { reset() }
+        return try step()
     }
 }

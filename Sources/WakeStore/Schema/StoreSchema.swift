@@ -1,65 +1,52 @@
+import WakeModel
 package import WakeSQLite
 import WakeSystem
 
-/// The two tables, to the letter: two opaque columns of fixed size each, and nothing else.
+/// The tables of a generation's file, to the letter: opaque columns of fixed size, no other.
 package enum StoreSchema {
     /// "RVLL": marks the file as ours at byte 68 (sqlite.org/fileformat2.html §1.2.15).
     package static let applicationID: Int64 = 0x5256_4C4C
     /// `user_version`, and the first byte of the data every row is sealed with.
     package static let version: Int64 = 1
 
-    /// Pages of a store without rows: the schema, and the root of each table.
-    package static let emptyPages = 3
+    /// Pages of both files without rows: the schema, and the root of each table.
+    package static let emptyPages = 6
 
-    /// The two tables between which the generations alternate.
-    package enum TableName: String, CaseIterable, Sendable {
-        case a = "registration_a"
-        case b = "registration_b"
-
-        package var other: TableName { self == .a ? .b : .a }
+    package enum Table: String, CaseIterable, Sendable {
+        case registration
+        /// Ids of the previous generation whose rows are in this file by now, and are to be deleted
+        /// from the previous file: within half a second.
+        case moved
 
         package var definition: String {
-            "CREATE TABLE \(rawValue)(id BLOB PRIMARY KEY, sealed BLOB NOT NULL, "
-                + "CHECK(length(id)=32 AND length(sealed)=632)) WITHOUT ROWID, STRICT"
+            switch self {
+            case .registration:
+                "CREATE TABLE registration(id BLOB PRIMARY KEY, sealed BLOB NOT NULL, "
+                    + "CHECK(length(id)=32 AND length(sealed)=632)) WITHOUT ROWID, STRICT"
+            case .moved:
+                "CREATE TABLE moved(id BLOB PRIMARY KEY, CHECK(length(id)=32)) "
+                    + "WITHOUT ROWID, STRICT"
+            }
         }
     }
 
-    /// Makes an empty database, mode 0600, at a path where nothing is.
-    static func createDatabase(at path: String) throws(StoreOpenError) {
-        try createFile(at: path)
-        let database = try openDatabase(at: path)
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try createTables(in: database)
-            try database.execute("COMMIT")
-            try database.checkpointTruncate()
-        }
-        try verify(database)
-    }
-
-    /// Makes a file that is to become a database in one transaction, which is left open. Nothing is
-    /// flushed, and an error leaves it of no use.
-    static func createCopy(at path: String) throws(StoreOpenError) -> Database {
-        try createFile(at: path)
-        let database = try mapError(StoreOpenError.init, Database(path: path, access: .readWrite))
-        try StoreSetting.apply(to: database, isCopy: true)
-        try mapError(StoreOpenError.init, createTables(in: database))
-        return database
-    }
-
-    private static func createFile(at path: String) throws(StoreOpenError) {
-        try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
-            // SQLite would make the file with the umask's mode; the log takes the mode over.
-            let nothing: [UInt8] = []
-            try Files.create(path, with: nothing.span, mode: 0o600)
-        }
-    }
-
-    /// Begins a transaction and leaves it open.
-    private static func createTables(in database: Database) throws(SQLiteError) {
-        try database.execute("BEGIN IMMEDIATE")
+    /// The content of a file without rows, the same at all times: one write makes it.
+    static func emptyFile() throws(SQLiteError) -> [UInt8] {
+        let database = try Database(path: ":memory:", access: .create)
+        try database.execute("PRAGMA page_size=\(Limits.pageBytes)")
         try database.execute("PRAGMA application_id=\(applicationID)")
         try database.execute("PRAGMA user_version=\(version)")
-        for table in TableName.allCases { try database.execute(table.definition) }
+        for table in Table.allCases { try database.execute(table.definition) }
+        var bytes = try database.serialized()
+        // What SQLite writes to files alone (sqlite.org/fileformat2.html §1.3): a write-ahead log,
+        // a change counter twice, and its own version.
+        bytes.replaceSubrange(18..<20, with: [2, 2])
+        for (place, number) in [(24, 1), (92, 1), (96, Database.libraryVersion)] {
+            var field: [UInt8] = []
+            field.append(bigEndian: number)
+            bytes.replaceSubrange(place..<place + 4, with: field)
+        }
+        return bytes
     }
 
     static func openDatabase(at path: String) throws(StoreOpenError) -> Database {
@@ -74,13 +61,13 @@ package enum StoreSchema {
             () throws(SQLiteError) in
             let application = try database.integer("PRAGMA application_id") ?? 0
             let version = try database.integer("PRAGMA user_version") ?? 0
-            let statement = try database.prepare("SELECT sql FROM sqlite_schema ORDER BY name")
+            let statement = try database.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid")
             var definitions: [String?] = []
             while try statement.step() { definitions.append(statement.text(0)) }
             return (application, version, definitions)
         }
         try verify(application: application, version: version)
-        guard definitions == TableName.allCases.map(\.definition) else { throw .schemaDiffers }
+        guard definitions == Table.allCases.map(\.definition) else { throw .schemaDiffers }
     }
 
     /// Reads the marks from the first 100 bytes of the file, before SQLite may touch anything.
@@ -115,15 +102,15 @@ package enum StoreSetting: String, CaseIterable, Sendable {
     case cellSizeCheck = "cell_size_check"
 
     /// The value to set, and the value that reading it back must give.
-    private func values(isCopy: Bool) -> (set: String, read: String) {
+    private var values: (set: String, read: String) {
         switch self {
         case .lockingMode: ("EXCLUSIVE", "exclusive")
         case .pageSize: ("4096", "4096")
         case .autoVacuum: ("NONE", "0")
         case .secureDelete: ("ON", "1")
-        case .journalMode: isCopy ? ("OFF", "off") : ("WAL", "wal")
+        case .journalMode: ("WAL", "wal")
         // NORMAL lost 985 acknowledged inserts in simulated power cuts.
-        case .synchronous: isCopy ? ("OFF", "0") : ("FULL", "2")
+        case .synchronous: ("FULL", "2")
         case .automaticCheckpoint: ("0", "0")
         case .temporaryStore: ("MEMORY", "2")
         case .trustedSchema: ("OFF", "0")
@@ -131,28 +118,21 @@ package enum StoreSetting: String, CaseIterable, Sendable {
         }
     }
 
-    /// - Parameter isCopy: for a file that counts only once it is whole, see ``Compaction``.
-    package static func apply(
-        to database: Database, isCopy: Bool = false
-    ) throws(StoreOpenError) {
+    package static func apply(to database: Database) throws(StoreOpenError) {
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             for setting in allCases {
-                let value = setting.values(isCopy: isCopy).set
-                try database.execute("PRAGMA \(setting.rawValue)=\(value)")
+                try database.execute("PRAGMA \(setting.rawValue)=\(setting.values.set)")
             }
         }
-        try verify(database, isCopy: isCopy)
+        try verify(database)
     }
 
     /// - Throws: `.settingRefused` with the first setting that is not in force.
-    package static func verify(
-        _ database: Database, isCopy: Bool = false
-    ) throws(StoreOpenError) {
+    package static func verify(_ database: Database) throws(StoreOpenError) {
         for setting in allCases {
             let value = try mapError(
                 StoreOpenError.init, database.text("PRAGMA \(setting.rawValue)"))
-            guard value == setting.values(isCopy: isCopy).read
-            else { throw .settingRefused(setting) }
+            guard value == setting.values.read else { throw .settingRefused(setting) }
         }
     }
 }

@@ -22,16 +22,13 @@ struct Batch {
         case new
     }
 
-    /// Whether changes are kept, for a copy of the rows.
-    var keepsChanges = false
-    private(set) var changes: [RowChange] = []
     var report = BatchReport()
 
     init(_ messages: [WriterMessage]) {
         operations = messages.filter(\.isOperation)
         hasDeletes = operations.contains {
             switch $0 {
-            case .operation(.delete, _), .removal, .expiry: true
+            case .operation(.delete, _), .removal: true
             default: false
             }
         }
@@ -39,18 +36,11 @@ struct Batch {
     }
 
     /// Upper bound of the pages that the log needs for all operations.
-    var pages: Int {
-        operations.reduce(0) { pages, message in
-            // Neighbours share their pages, at least two a page.
-            if case .expiry(let rows) = message { return pages + rows / 2 + Limits.pagesPerInsert }
-            return pages + Limits.pagesPerInsert
-        }
-    }
+    var pages: Int { operations.count * Limits.pagesPerInsert }
 
     /// Forgets an attempt that failed.
     mutating func restart() {
         answers.removeAll(keepingCapacity: true)
-        changes.removeAll()
         report = BatchReport()
         report.operations = operations.count
     }
@@ -62,16 +52,9 @@ struct Batch {
         if erased { report.erased += 1 }
     }
 
-    /// Noted whether it was there or not: a copy takes the same statements for both.
-    /// - Parameter sealed: nil for a row that is gone.
-    mutating func note(_ generation: Generation, _ id: [UInt8], sealed: [UInt8]? = nil) {
-        guard keepsChanges else { return }
-        changes.append(RowChange(generation: generation, id: id, sealed: sealed))
-    }
-
     func single(_ index: Int) -> Batch {
         var single = Batch([operations[index]])
-        (single.room, single.keepsChanges) = (room, keepsChanges)
+        single.room = room
         return single
     }
 
@@ -84,6 +67,7 @@ struct Batch {
         report.statements += single.report.statements
         report.erased += single.report.erased
         if single.answers == [.done] { report.removed += single.report.removed }
+        report.moved += single.report.moved
         report.pages += single.report.pages
         report.truncated = report.truncated || single.report.truncated
     }
@@ -98,12 +82,4 @@ struct Batch {
             return nil
         }
     }
-}
-
-/// A row that a transaction has written, or that is not there after it.
-struct RowChange {
-    let generation: Generation
-    let id: [UInt8]
-    /// nil: the row is gone.
-    let sealed: [UInt8]?
 }

@@ -1,117 +1,122 @@
+private import Dispatch
 private import Glibc
 private import Synchronization
 import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// A rotation: erases the previous generation step by step, then exchanges keys and roles. A
-/// ``Compaction`` follows.
+/// A rotation: makes an empty file for the next generation, replaces the keys, which destroys those
+/// of the previous generation, and removes its file. It takes as long for ten rows as for ten
+/// million. What ends before the keys are replaced has changed nothing; after that the next start
+/// removes the file.
 struct Rotation {
-    enum Step {
-        case goesOn
-        case failed(RotationFailure)
-        case rotated(generation: UInt64, dropped: Int)
+    private let store: OpenGenerations
+    private let next: KeyFile
+
+    /// Room for an entry in a directory, and how often it is asked for.
+    private static let nameBytes = 1 << 16
+    private static let attempts = 16
+
+    init(_ store: OpenGenerations) {
+        self.store = store
+        next = store.keys.rotated()
     }
 
-    /// Room for an entry in the keys' directory, and how often it is asked for.
-    private static let keyBytes = 1 << 16
-    private static let keyAttempts = 16
-
-    private let database: OpenDatabase
-    private var step = StepSize()
-
-    init(_ database: OpenDatabase) {
-        self.database = database
-        database.counters.stopsRotation.store(false, ordering: .relaxed)
-    }
-
-    /// Makes one step, between two batches of callers.
-    /// - Parameter commit: commits a batch; its answers say how that went.
-    mutating func advance(commit: (inout Batch) -> Void) -> Step {
-        if database.counters.stopsRotation.load(ordering: .relaxed) { return .failed(stop()) }
+    func run() -> RotationOutcome {
         let begun = SystemClock.monotonicNanoseconds
-        var batch = Batch([.expiry(rows: step.rows)])
-        commit(&batch)
-        guard batch.answers == [.done] else {
-            // There may be room for a shorter log.
-            if !database.isDead, database.counters.condition == .full, step.shrink() {
-                return .goesOn
-            }
-            return .failed(.unavailable)
-        }
-        step.adapt(toStepSince: begun)
-        database.countDropped(batch.report.erased)
-        database.counters.expired.add(batch.report.erased, ordering: .relaxed)
-        return batch.report.erased == 0 ? switchGenerations() : .goesOn
-    }
-
-    /// Ends it before it is done; the next one continues.
-    func stop() -> RotationFailure { database.isDead ? .unavailable : .stopped }
-
-    /// The previous table is empty, durably: nothing in any file needs the older keys any more.
-    private func switchGenerations() -> Step {
+        defer { _ = store.reserve.fill() }
         do throws(SQLiteError) {
-            // The last erased rows may be in the log even so.
-            try database.truncateLogIfUsed()
+            try store.settleMoves()
+            try store.emptyLogsIfUsed()
         } catch {
-            database.fail(error)
+            store.fail(error)
             return .failed(.unavailable)
         }
-        let next = database.keys.rotated()
-        switch replaceKeys(by: next) {
+        let dropped = store.survey()?.previous ?? 0
+        guard let file = makeFile() else { return abandon(.unavailable) }
+        switch replaceKeys() {
         case .done: break
-        case .refused(let number): return .failed(.keysUnwritable(number))
+        case .refused(let number): return abandon(.keysUnwritable(number))
         case .unknown:
-            database.die()
+            store.die()
             return .failed(.unavailable)
         }
-        do throws(SQLiteError) {
-            try database.switchKeys(to: next)
-        } catch {
-            // The open tables have the keys of before.
-            database.die()
-            return .failed(.unavailable)
-        }
-        database.counters.rotations.add(1, ordering: .relaxed)
-        return .rotated(generation: next.generation, dropped: database.takeDropped())
+        remove(store.begin(file, with: next))
+        guard !store.isDead else { return .failed(.unavailable) }
+        store.counters.rotations.add(1, ordering: .relaxed)
+        store.counters.expired.add(dropped, ordering: .relaxed)
+        _ = store.survey()
+        let nanoseconds = SystemClock.monotonicNanoseconds - begun
+        return .rotated(
+            RotationReport(
+                generation: next.generation, dropped: dropped,
+                milliseconds: Int(nanoseconds / 1_000_000)))
     }
 
     /// On a full disk the room of the reserve goes straight to the new file, which is open by then:
     /// another process has no more than the moment between two system calls to take it.
-    private func replaceKeys(by next: KeyFile) -> KeyFile.Replacement {
-        let reserve = database.reserve
-        defer { _ = reserve.fill() }
-        for _ in 0..<Self.keyAttempts {
-            let result = next.replace(database.configuration) { file in
+    private func makeFile() -> GenerationFile? {
+        let (configuration, reserve) = (store.configuration, store.reserve)
+        let path = configuration.file(of: next.generation)
+        for _ in 0..<Self.attempts {
+            do throws(StoreOpenError) {
+                try StoreFiles.makeEmpty(path, reserve)
+                return try GenerationFile(configuration, next, .current, reserve)
+            } catch {
+                // There was no room for its name.
+                guard error.isFull, reserve.held > 0 else { return nil }
+                reserve.release(Self.nameBytes)
+            }
+        }
+        return nil
+    }
+
+    private func replaceKeys() -> KeyFile.Replacement {
+        let reserve = store.reserve
+        for _ in 0..<Self.attempts {
+            let result = next.replace(store.configuration) { file in
                 reserve.lend(KeyFile.byteCount, to: file, behind: 0)
             }
             guard result.isOutOfRoom, reserve.held > 0 else { return result }
             // There was no room for its name, or it is on another disk.
-            reserve.release(Self.keyBytes)
+            reserve.release(Self.nameBytes)
         }
         return .refused(ENOSPC)
+    }
+
+    /// What stays of the new file is empty; the next rotation or start removes it.
+    private func abandon(_ failure: RotationFailure) -> RotationOutcome {
+        try? StoreFiles.remove(store.configuration, generation: next.generation)
+        return .failed(failure)
+    }
+
+    /// Durably: after a power cut no file is there whose rows nothing erases. To give back
+    /// gigabytes takes a second, for which nobody need wait but on a full disk.
+    private func remove(_ old: GenerationFile) {
+        let blocks = store.reserve.isComplete ? try? OpenFile(old.path, flags: O_RDONLY) : nil
+        do throws(FileError) {
+            try StoreFiles.remove(store.configuration, generation: next.generation - 2)
+            try store.directory.synchronize()
+        } catch { store.die() }
+        if let blocks { DispatchQueue.global(qos: .utility).async { _ = blocks } }
     }
 }
 
 package enum RotationOutcome: Sendable, Equatable {
     case rotated(RotationReport)
-    /// Nothing has changed except that rows which would have been dropped may be gone already; the
-    /// next report counts them.
+    /// Nothing has changed.
     case failed(RotationFailure)
 }
 
 package struct RotationReport: Sendable, Equatable {
     /// Number of the generation that is current now.
     package let generation: UInt64
+    /// Rows, exact below `Limits.surveyRows`.
     package let dropped: Int
-    package let compaction: CompactionOutcome
+    package let milliseconds: Int
 }
 
 package enum RotationFailure: Sendable, Equatable {
-    /// Another rotation is running.
-    case running
-    /// The store closed before it was done.
-    case stopped
     /// The files cannot be written now.
     case unavailable
     /// The key file cannot be replaced: errno.

@@ -2,17 +2,17 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The statements of a batch, run in order inside the open transaction.
+/// The statements of a batch, run in order inside the open transactions.
 struct Transaction {
-    let database: OpenDatabase
+    let store: OpenGenerations
 
-    private var current: GenerationTable { database.connection.current }
-    private var previous: GenerationTable { database.connection.previous }
+    private var current: GenerationTable { store.current.rows }
+    private var previous: GenerationTable { store.previous.rows }
 
     func perform(_ batch: inout Batch) throws(SQLiteError) {
         // Far from the limit for new rows nothing needs counting.
         let needed = (batch.operations.count + 1) * Limits.pagesPerInsert
-        let isRoomy = try database.roomyPages() >= needed
+        let isRoomy = try store.roomyPages() >= needed
         for message in batch.operations {
             switch message {
             case .operation(.register(let token, let address, let ifNew), _):
@@ -28,19 +28,11 @@ struct Transaction {
                 batch.append(stored)
             case .removal(let generation, let row, _):
                 batch.report.deletes += 1
-                let removed = try database.connection.table(generation).remove(unchanged: row)
+                let removed = try store.file(generation).rows.remove(unchanged: row)
                 batch.count(erased: removed)
-                if removed {
-                    batch.report.removed += 1
-                    batch.note(generation, row.id)
-                }
+                if removed { batch.report.removed += 1 }
                 batch.append(.done)
-            case .expiry(let rows):
-                let erased = try previous.removeFirst(rows)
-                batch.report.erased += erased
-                batch.report.statements += 1
-                batch.append(.done)
-            case .page, .rotation, .compaction, .survey, .room:
+            case .page, .rotation, .survey, .room:
                 preconditionFailure("done between batches")
             }
         }
@@ -55,46 +47,39 @@ struct Transaction {
         let id = current.keys.id(of: token)
         let previousID = previous.keys.id(of: token)
         if batch.room != .new, try !current.contains(id) {
-            guard batch.room == .moved, try previous.contains(previousID) else { return .full }
+            guard batch.room == .moved, try store.isInPrevious(previousID) else { return .full }
         }
-        // Only new rows are refused: those who are in either table renew and move at all times.
-        if !isRoomy, try database.roomyPages() < Limits.pagesPerInsert,
-            try !current.contains(id), try !previous.contains(previousID)
+        // Only new rows are refused: those in either file are renewed and moved at all times.
+        if !isRoomy, try store.roomyPages() < Limits.pagesPerInsert,
+            try !current.contains(id), try !store.isInPrevious(previousID)
         {
             return .full
         }
         let sealed = current.keys.seal(address, id: id)
-        let expiring = try previous.remove(previousID)
-        batch.count(erased: expiring)
-        batch.note(.previous, previousID)
-        guard let overwritten = try current.put(id, sealed, ifNew: { expiring || ifNew() })
+        let isMoved = try store.isInPrevious(previousID)
+        guard let overwritten = try current.put(id, sealed, ifNew: { isMoved || ifNew() })
         else { return .notAdmitted }
-        batch.note(.current, id, sealed: sealed)
+        try current.addMoved(previousID)
         batch.count(erased: overwritten)
-        batch.report.statements += 1
+        batch.report.statements += 2
+        batch.report.moved += 1
         return .done
     }
 
     /// The same statements whether there is a row, was one, or never was.
     private func delete(_ token: InstanceToken, _ batch: inout Batch) throws(SQLiteError) {
-        let inCurrent = try remove(token, from: current, &batch)
-        let inPrevious = try remove(token, from: previous, &batch)
+        let inCurrent = try current.remove(current.keys.id(of: token))
+        let previousID = previous.keys.id(of: token)
+        try current.removeMoved(previousID)
+        let inPrevious = try previous.remove(previousID)
+        for isErased in [inCurrent, inPrevious] { batch.count(erased: isErased) }
+        batch.report.statements += 1
         if inCurrent || inPrevious { batch.report.removed += 1 }
     }
 
-    private func remove(
-        _ token: InstanceToken, from table: GenerationTable, _ batch: inout Batch
-    ) throws(SQLiteError) -> Bool {
-        let id = table.keys.id(of: token)
-        let removed = try table.remove(id)
-        batch.count(erased: removed)
-        batch.note(table.generation, id)
-        return removed
-    }
-
     private func read(_ token: InstanceToken) throws(SQLiteError) -> StoreAnswer {
-        let inCurrent = try find(token, in: current)
-        let inPrevious = try find(token, in: previous)
+        let inCurrent = try find(token, in: .current)
+        let inPrevious = try find(token, in: .previous)
         switch (inCurrent, inPrevious) {
         // A row that does not open was damaged on the disk: that is not "nothing stored".
         case (.unreadable, _), (.absent, .unreadable): return .unavailable
@@ -111,13 +96,14 @@ struct Transaction {
     }
 
     private func find(
-        _ token: InstanceToken, in table: GenerationTable
+        _ token: InstanceToken, in generation: Generation
     ) throws(SQLiteError) -> LookUp {
-        let id = table.keys.id(of: token)
-        guard let sealed = try table.sealed(id) else { return .absent }
-        guard let address = table.keys.open(sealed.span, id: id.span) else { return .unreadable }
+        let rows = store.file(generation).rows
+        let id = rows.keys.id(of: token)
+        guard let sealed = try rows.sealed(id) else { return .absent }
+        if generation == .previous, try !store.isInPrevious(id) { return .absent }
+        guard let address = rows.keys.open(sealed.span, id: id.span) else { return .unreadable }
         return .found(
-            StoredRegistration(
-                generation: table.generation, id: id, sealed: sealed, token: address))
+            StoredRegistration(generation: generation, id: id, sealed: sealed, token: address))
     }
 }

@@ -23,6 +23,13 @@ extension OpenFile {
         let result = linux_allocate_behind(descriptor, Int64(offset), Int64(count))
         guard result == 0 else { throw FileError(.write, -result) }
     }
+
+    /// Gives the room of a range back, which reads as zeros from then on; the size stays
+    /// (fallocate(2), "FALLOC_FL_PUNCH_HOLE").
+    package func releaseRoom(_ offset: Int, _ count: Int) throws(FileError) {
+        let result = linux_release_room(descriptor, Int64(offset), Int64(count))
+        guard result == 0 else { throw FileError(.truncate, -result) }
+    }
 }
 
 extension FileError {

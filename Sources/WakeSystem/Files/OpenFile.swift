@@ -89,10 +89,6 @@ package final class OpenFile: Sendable {
         guard fsync(descriptor) == 0 else { throw FileError(.sync) }
     }
 
-    /// Has the kernel begin to write what is not on the disk yet, so that the flush that makes it
-    /// durable has less to do.
-    package func beginWriting() { linux_begin_writing(descriptor) }
-
     /// Takes an exclusive lock that lives as long as this object (flock(2)).
     package func lockExclusively(waiting: Bool = false) throws(FileError) {
         while flock(descriptor, waiting ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {

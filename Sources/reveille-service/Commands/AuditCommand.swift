@@ -7,10 +7,11 @@ import WakeSystem
 /// `reveille audit`: checks a database against the privacy policy, beside the service or elsewhere.
 enum AuditCommand {
     static let command = Command(
-        "audit", "check that a database holds what the policy says and nothing else",
+        "audit", "check that a store holds what the policy says and nothing else",
         operands: [
             .init(
-                "FILE", "the database, e.g. data/registrations.db; it is only read", .optional)
+                "DIRECTORY", "of the store, e.g. /var/lib/reveille/data; it is only read",
+                .optional)
         ],
         options: [
             .init("--policy", value: "FILE", "privacy.json to check against (default: built in)"),
@@ -28,20 +29,20 @@ enum AuditCommand {
             ConfigurationFile.option,
         ],
         examples: [
-            "reveille audit /var/lib/reveille/data/registrations.db",
-            "reveille audit copy/registrations.db --json",
-            "reveille audit /var/lib/reveille/data/registrations.db --tell",
+            "reveille audit /var/lib/reveille/data",
+            "reveille audit copy --json",
+            "reveille audit /var/lib/reveille/data --tell",
             "reveille audit --program /usr/bin/reveille",
-            "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit FILE --logs -",
+            "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit DIR --logs -",
         ],
         notes: """
             No locks are taken, so it works beside a running service; if that writes meanwhile, the
-            audit starts over, and gives up after three times. A copy should lie alone in a
-            directory of its own, mode 0700: any other file there is reported. It needs no keys.
+            audit starts over, and gives up after three times. A copy is one of the whole directory,
+            mode 0700: any file that is not declared is reported. It needs no keys.
 
-            --tell hands the verdict and the SHA-256 of the file, no date, to the service that runs
-            here (its admin socket is found by --config); GET / shows them until it is restarted.
-            When the service cannot be reached, a clean audit ends with 75.
+            --tell hands the verdict and the SHA-256 of the files, the older one first, no date, to
+            the service that runs here (its admin socket is found by --config); GET / shows them
+            until it is restarted. When it cannot be reached, a clean audit ends with 75.
 
             --program asks the service that runs here for the SHA-256 of its program, and compares
             it with the file's; GET /v1/policy tells the public the same. Deploy/reproduce builds
@@ -58,15 +59,15 @@ enum AuditCommand {
         if let program = invocation.value("--program") {
             return try compare(program, invocation)
         }
-        guard let database = invocation.operands.first else {
-            throw .usage("which database? FILE is missing", hint: "or --program FILE")
+        guard let directory = invocation.operands.first else {
+            throw .usage("which store? DIRECTORY is missing", hint: "or --program FILE")
         }
         let console = Console()
         let service = try service(invocation)
         let policy = try policy(invocation)
         let log = try log(invocation)
         let audit = Audit(
-            path: database, policy: policy, keyFile: invocation.value("--keys"),
+            path: directory, policy: policy, keyFile: invocation.value("--keys"),
             log: log)
         let report = try mapError(failure) { () throws(AuditFailure) in
             defer { console.endProgress() }

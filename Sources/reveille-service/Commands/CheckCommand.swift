@@ -147,7 +147,7 @@ enum CheckCommand {
     /// A remark when the disk is full before the limit is reached.
     private static func room(_ configuration: Configuration) -> String? {
         guard let free = try? Files.freeBytes(at: configuration.data) else { return nil }
-        let used = (try? FileStatus(of: configuration.data + "/registrations.db").size) ?? 0
+        let used = configuration.store.fileBytes
         let most = (free + used) >> 20
         guard most < configuration.storeMegabytes else { return nil }
         return "the disk has room for \(most) MiB: it is full before this limit is reached"

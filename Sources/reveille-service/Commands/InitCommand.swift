@@ -71,7 +71,8 @@ enum InitCommand {
         let (store, head) = (configuration.store, configuration.feed + "/head")
         let others = [head, configuration.feedKey, vapidKey]
         guard Files.exists(unfinished) else {
-            for file in [store.databaseFile, configuration.keys] + others where Files.exists(file) {
+            let first = store.file(of: 1)
+            for file in [first, configuration.keys] + others where Files.exists(file) {
                 throw CommandFailure("\(file) exists; nothing is overwritten: choose another place")
             }
             let nothing: [UInt8] = []

@@ -27,69 +27,10 @@ enum RotateCommand {
         }
         let configuration = try ConfigurationFile.load(invocation)
         let service = RunningService(admin: AdminClient(configuration))
-        let status: RotationStatus
-        do throws(CommandFailure) {
-            status = try service.status()
-        } catch {
-            guard error.status == .transient else { throw error }
-            return try await runOffline(configuration, invocation, unanswered: error)
-        }
+        let status = try service.status()
         if invocation.flag("--dry-run") { return show(status, configuration, invocation) }
         guard invocation.flag("--now") || status.isDue else { return notDue(status) }
         return try await service.rotate(status, invocation)
-    }
-
-    // MARK: Without a service
-
-    private static func runOffline(
-        _ configuration: Configuration, _ invocation: Invocation, unanswered: CommandFailure
-    ) async throws(CommandFailure) -> ExitStatus {
-        guard !configuration.keysInMemory else {
-            throw CommandFailure(
-                "no service is running, and without one there are no keys to rotate",
-                hint: "with `keys = memory` the next start begins with an empty store anyway")
-        }
-        var offline: OfflineRotation
-        defer { Log.flush() }
-        do throws(StoreOpenError) {
-            offline = try OfflineRotation(configuration, log: Log(level: .error))
-        } catch {
-            if error == .locked { throw unanswered }
-            throw CommandFailure(error.message(configuration.store))
-        }
-        do throws(CommandFailure) {
-            let status = try await rotate(&offline, configuration, invocation)
-            await offline.close()
-            return status
-        } catch {
-            await offline.close()
-            throw error
-        }
-    }
-
-    private static func rotate(
-        _ offline: inout OfflineRotation, _ configuration: Configuration, _ invocation: Invocation
-    ) async throws(CommandFailure) -> ExitStatus {
-        guard let status = await offline.status() else {
-            throw CommandFailure("the store cannot be read; check the disk")
-        }
-        if invocation.flag("--dry-run") { return show(status, configuration, invocation) }
-        guard invocation.flag("--now") || status.isDue else { return notDue(status) }
-        guard invocation.flag("--now") || !offline.hasUnfinishedRun else {
-            throw CommandFailure(
-                "a broadcast was cut short; after a rotation it cannot go on",
-                hint: "start the service, which finishes it and then rotates, or add --now")
-        }
-        if invocation.flag("--now") { try confirm(status, invocation) }
-        switch await offline.rotate() {
-        case .rotated(let report):
-            var isUncompacted = true
-            if case .done = report.compaction { isUncompacted = false }
-            return finish(
-                generation: Int(clamping: report.generation), dropped: report.dropped,
-                isUncompacted: isUncompacted)
-        case .failed(let failure): throw CommandFailure("not rotated: \(failure.message)")
-        }
     }
 
     /// Asks when clients had no time to renew since the last rotation.
@@ -114,17 +55,10 @@ enum RotateCommand {
         return .success
     }
 
-    static func finish(generation: Int, dropped: Int, isUncompacted: Bool) -> ExitStatus {
-        let console = Console()
-        console.out(
-            "rotated: \(dropped) registrations expired; generation \(generation) is current")
-        if isUncompacted {
-            console.error(
-                """
-                reveille: no room to rewrite the database: it keeps its size until there is
-                hint: make room; the running service tries again every ten minutes
-                """)
-        }
+    static func finish(_ status: RotationStatus) -> ExitStatus {
+        Console().out(
+            "rotated: \(count(status.lastDropped)) registrations expired; "
+                + "generation \(status.generation) is current")
         return .success
     }
 
@@ -140,21 +74,17 @@ enum RotateCommand {
             status.isDue
             ? "due" + (status.isRunGoingOn ? ", once the broadcast has ended" : "")
             : "in \(duration(status.secondsLeft)) of running time"
-        let free = status.free < 0 ? "" : ", \(megabytes(status.free)) MiB are free"
         console.out(
             """
             generation      \(status.generation)
             next rotation   \(due), every \(configuration.rotationDays) days
             would drop      \(count(status.dropped)) registrations
             would keep      \(count(status.kept)) registrations, as previous generation
-            disk            \(megabytes(status.needed)) MiB for a moment\(free)
             """)
         return .success
     }
 
     private static func count(_ rows: Int) -> String { rows < 4096 ? "\(rows)" : "about \(rows)" }
-
-    private static func megabytes(_ bytes: Int) -> Int { (bytes + 1_048_575) / 1_048_576 }
 
     static func duration(_ seconds: Int) -> String {
         let minutes = seconds / 60
@@ -185,27 +115,15 @@ private struct RunningService {
         }
         let asked = try read(try admin.send("POST", "/v1/rotation", body: body))
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
-        if asked.isCompacting {
-            console.error("waits until the database is rewritten, which the last rotation put off")
-        }
         TerminationSignal.ends(
             saying: "the rotation continues in the service: `reveille status` shows it")
-        defer { console.endProgress() }
         while true {
             let status = try await admin.watch(status)
-            if status.generation != before.generation, !status.isRotating {
-                console.endProgress()
-                return RotateCommand.finish(
-                    generation: status.generation, dropped: status.lastDropped,
-                    isUncompacted: status.owesCompaction)
-            }
-            if status.failures > before.failures, !status.isRotating {
+            if status.rotations > before.rotations { return RotateCommand.finish(status) }
+            if status.failures > before.failures {
                 throw CommandFailure(
                     "not rotated: \(RotationFailure.message(number: status.lastFailure))",
                     hint: "the service tries again every ten minutes")
-            }
-            if status.isRotating {
-                console.progress("erasing: about \(status.dropped) registrations left")
             }
             try? await Task.sleep(for: .milliseconds(200))
         }

@@ -174,7 +174,6 @@ struct StatusScreen {
     private var rotation: String {
         (broadcast == nil ? "" : "generation \(number("generation")), ")
             + "the next in \(clock("next_rotation_seconds"))"
-            + (number("rotating") > 0 ? ", rotating now" : "")
     }
 
     private var lastBroadcast: [String] {

@@ -251,14 +251,14 @@ private enum Unavoidable {
     /// All rows with SQLite alone, page by page into one buffer.
     static func read(_ place: StorePlace, _ rows: Int) throws -> Measurement {
         let files = FilledStores.Files(in: place.path)
-        let database = try Database(path: files.database, access: .readOnly)
+        let databases = try files.databases.map { try Database(path: $0, access: .readOnly) }
         let watch = Stopwatch()
         let start = Stopwatch.threadSeconds
         var count = 0
         var bytes: [UInt8] = []
-        for table in StoreSchema.TableName.allCases {
+        for database in databases {
             let page = try database.prepare(
-                "SELECT id,sealed FROM \(table.rawValue) WHERE id>?1 ORDER BY id LIMIT ?2")
+                "SELECT id,sealed FROM registration WHERE id>?1 ORDER BY id LIMIT ?2")
             var last: [UInt8] = []
             while true {
                 try page.bind(1, blob: last.span)

@@ -111,7 +111,7 @@ struct BroadcastMisconfiguredTests {
         // No second program tells it differently, and no status asks to be repeated.
         #expect(output.components(separatedBy: "hint: ").count == 2)
         #expect(try place.tables() == before)
-        #expect(before.keys.contains("data/registrations.db"))
+        #expect(before.keys.contains("data/generation-1.db"))
         _ = try await place.service.program.line(containing: "broadcast-ended ")
         let stops = place.service.program.output.split(separator: "\n").map(String.init)
             .filter { $0.contains("gateway-stopped") }

@@ -50,7 +50,7 @@ struct RoundErasureTests {
             let deleted = try client.exchange("DELETE", "/v1/registration", token: device.token)
             #expect(deleted.status == 204)
             #expect(hits([stored.id] + pieces, place) == 0)
-            let log = StorePlace.bytes(of: place.service.data + "/registrations.db-wal").count
+            let log = StorePlace.bytes(of: place.service.data + "/generation-1.db-wal").count
             longestLog = max(longestLog, log)
         }
         try held.release()

@@ -108,7 +108,7 @@ struct CommandOutputTests {
             sys.exit(0 if drawn and all(len(line) <= 5 for line in drawn) else 1)
             """
         let program = RunningProgram.folder.appending(path: "reveille").path
-        let words = [program, "audit", root + "/data/registrations.db"]
+        let words = [program, "audit", root + "/data"]
         #expect(try PythonScript.run(script, words) == 0)
     }
 }

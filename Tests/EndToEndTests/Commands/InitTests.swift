@@ -7,7 +7,8 @@ struct InitTests {
     private let directory: TemporaryDirectory
     private let root: String
     private let files = [
-        "data/registrations.db", "keys/registration.key", "keys/feed.key", "feed/head",
+        "data/generation-0.db", "data/generation-1.db", "keys/registration.key", "keys/feed.key",
+        "feed/head",
         "keys/vapid.key", "reveille.conf",
     ]
 

@@ -47,7 +47,7 @@ struct KeygenTests {
                 "reveille", ["keygen", "--kind", kind, root + "/keys/" + kind])
             #expect(status == 0, "\(output)")
         }
-        let words = ["audit", root + "/data/registrations.db", "--keys", root + "/keys"]
+        let words = ["audit", root + "/data", "--keys", root + "/keys"]
         let clean = try await RunningProgram.run("reveille", words)
         #expect(clean.status == 0 && clean.output.contains("ok          keys"), "\(clean.output)")
         let stray = root + "/keys/visitors.csv"

@@ -197,7 +197,7 @@ struct WrongConfigurationTests {
     ]
 
     private static let conf = "reveille.conf"
-    private static let database = "data/registrations.db"
+    private static let database = "data/generation-1.db"
     private static let key = "keys/registration.key"
     static let wrongs = files + lines + values + named
 

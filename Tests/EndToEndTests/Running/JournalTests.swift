@@ -37,7 +37,7 @@ struct JournalTests {
     private func expectClean(_ lines: [String]) async throws {
         let log = lines.map { $0.replacing(/^<[367]>/, with: "") + "\n" }.joined()
         let audit = try await RunningProgram.run(
-            "reveille", ["audit", root + "/data/registrations.db", "--logs", "-"],
+            "reveille", ["audit", root + "/data", "--logs", "-"],
             input: Array(log.utf8))
         #expect(audit.status == 0, "\(log)\(audit.output)")
     }
@@ -52,7 +52,8 @@ struct JournalTests {
             ("rm -r \"$3\"/*", "reveille.conf"),
         ])
     func start(_ fault: String, _ named: String) async throws {
-        let database = try Data(contentsOf: URL(filePath: root + "/data/registrations.db"))
+        let names = ["/data/generation-0.db", "/data/generation-1.db"]
+        let databases = try names.map { try Data(contentsOf: URL(filePath: root + $0)) }
         let (status, lines) = try await journal(
             fault + "; reveille serve --config \"$3/reveille.conf\"")
         #expect(status != 0 && !lines.isEmpty)
@@ -63,8 +64,10 @@ struct JournalTests {
             try FileManager.default.createDirectory(
                 atPath: root + "/data", withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
-            try database.write(to: URL(filePath: root + "/data/registrations.db"))
-            unsafe chmod(root + "/data/registrations.db", 0o600)
+            for (name, database) in zip(names, databases) {
+                try database.write(to: URL(filePath: root + name))
+                unsafe chmod(root + name, 0o600)
+            }
         }
         try await expectClean(lines)
     }
@@ -74,7 +77,7 @@ struct JournalTests {
         let (_, lines) = try await journal(
             """
             reveille feed refresh --cover --config "$3/reveille.conf"
-            reveille audit "$3/data/registrations.db"
+            reveille audit "$3/data"
             reveille-client run --state "$3/nobody"
             """)
         #expect(lines.contains("<6>reveille info message published a cover batch as sequence 1"))

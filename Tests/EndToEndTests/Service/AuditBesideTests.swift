@@ -65,7 +65,7 @@ struct AuditBesideTests {
                 while !isOver.value { try await Self.work(beside, devices, port, configuration) }
             }
             let audit = try await pushing.service.command(
-                "audit", pushing.service.data + "/registrations.db", "--keys", keys)
+                "audit", pushing.service.data, "--keys", keys)
             isOver.update { $0 = true }
             try await work.value
             // 4: it could not look, as the file was being changed.
@@ -74,7 +74,7 @@ struct AuditBesideTests {
         }
         #expect(clean > 0)
         let logs = try await pushing.service.command(
-            "audit", pushing.service.data + "/registrations.db", "--logs", "-",
+            "audit", pushing.service.data, "--logs", "-",
             input: Array(pushing.service.program.output.utf8))
         #expect(logs.status == 0, "\(logs.output)")
         #expect(await pushing.service.stop() == 0)
@@ -87,7 +87,7 @@ struct AuditBesideTests {
         try Self.load(devices, service.port)
         // The directory: what a kill leaves beside the key file is declared, too.
         let keys = service.directory.path + "/service/keys"
-        let words = ["audit", service.data + "/registrations.db", "--keys", keys]
+        let words = ["audit", service.data, "--keys", keys]
         // Each takes until the third look, and several kills.
         let audits = Self.audits / 4
         var kills = 0

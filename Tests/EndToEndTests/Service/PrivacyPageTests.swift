@@ -115,7 +115,7 @@ struct PeoplePageTests {
         let service = try await ServiceUnderTest()
         let browser = try await Browser()
         let audit = try await service.command(
-            "audit", service.data + "/registrations.db", "--tell")
+            "audit", service.data, "--tell")
         #expect(audit.status == 0, "\(audit.output)")
         try browser.open(service.url + "/", width: 390, height: 844)
         let text: String = try browser.value("document.body.innerText")

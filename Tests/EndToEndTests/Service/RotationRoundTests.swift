@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeSystem
 
-/// A round of pushes walks both tables; a rotation exchanges them. Neither may come into the other.
+/// A round of pushes walks both files; a rotation exchanges them. Neither may come into the other.
 @Suite(
     "Rotations and rounds keep apart", .serialized, .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
@@ -67,24 +67,5 @@ struct RotationRoundTests {
         #expect(resumed.lowerBound < ended.lowerBound && ended.lowerBound < rotated.lowerBound)
         #expect(try pushing.round().accepted == 400)
         #expect(try await pushing.mock.report().delivered == 400)
-    }
-
-    @Test("the record of a round before a rotation is not gone on with in other tables")
-    func foreign() async throws {
-        let held = try HeldAnswers(allowing: 100)
-        let pushing = try await PushingService(.init(held))
-        let devices = (0..<300).map { _ in TestDevice() }
-        try pushing.register(devices)
-        try await pushing.startRound()
-        _ = try await pushing.round { $0.accepted >= 50 }
-        await pushing.service.kill()
-        try held.release()
-        // By force, while no service runs.
-        let (status, output) = try await rotate(pushing).finished()
-        #expect(status == 0, "\(output)")
-        try await pushing.service.restart()
-        let (next, said) = try await pushing.broadcast()
-        #expect(next == 0 && said.contains("pushes to 300 registrations: 300 accepted"), "\(said)")
-        #expect(!pushing.service.program.output.contains("broadcast-resumed"))
     }
 }

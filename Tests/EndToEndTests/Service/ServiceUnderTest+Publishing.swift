@@ -30,22 +30,22 @@ extension ServiceUnderTest {
             input: Array(secrets.joined(separator: "\n").utf8))
     }
 
-    /// Rows in both tables of a copy of the store; the service may go on.
+    /// Rows in both files of a copy of the store; the service may go on.
     func rows() throws -> Int {
         let copy = try TemporaryDirectory()
-        // The database and its log alone: other files beside them come and go while one looks.
+        // The databases and their logs alone: other files come and go while one looks.
+        var names: [String] = []
         try program.whileStopped {
-            for name in ["registrations.db", "registrations.db-wal"]
-            where FileManager.default.fileExists(atPath: data + "/" + name) {
+            names = StorePlace.names(in: data).filter { $0.hasPrefix("generation-") }
+            for name in names {
                 try FileManager.default.copyItem(
                     atPath: data + "/" + name, toPath: copy.path + "/" + name)
             }
         }
-        let database = try Database(
-            path: copy.path + "/registrations.db", access: .readWrite)
-        let count = try database.integer(
-            "SELECT (SELECT count(*) FROM registration_a)+(SELECT count(*) FROM registration_b)")
-        return Int(count ?? -1)
+        return try names.filter { $0.hasSuffix(".db") }.reduce(0) { count, name in
+            let database = try Database(path: copy.path + "/" + name, access: .readWrite)
+            return count + Int(try database.integer("SELECT count(*) FROM registration") ?? -1)
+        }
     }
 }
 

@@ -93,7 +93,7 @@ struct SubjectAccessTests {
         let opened = try await RunningProgram.run(
             "reveille",
             [
-                "audit", service.data + "/registrations.db", "--keys",
+                "audit", service.data, "--keys",
                 root + "/keys/registration.key",
             ])
         #expect(opened.status == 0 && opened.output.contains("ok          keys"))

@@ -51,9 +51,6 @@ void wake_trace_directory(const char *path);
 /// Returns 0 or errno. Call before the first thread starts.
 int wake_mount_private(const char *directory, const char *size);
 
-/// Bytes of a file, -1 when there is none.
-long wake_file_size(const char *path);
-
 /// From here on takes all free room of a file system, into the file `path`, whenever a file is made
 /// or emptied, before the caller can write to it. The text must live as long as the process.
 void wake_hog_at_opening(const char *path);

@@ -22,7 +22,7 @@ struct PublicCountersTests {
 
     private static func rotated() -> RotationSchedule {
         var schedule = RotationSchedule(interval: 604_800, record: nil, generation: 1)
-        schedule.rotated(to: 2, isCompact: true)
+        schedule.rotated(to: 2)
         return schedule
     }
 
@@ -42,7 +42,7 @@ struct PublicCountersTests {
                         interval: 604_800, record: schedule.record, generation: 1)
                 }
             }
-            schedule.rotated(to: generation + 1, isCompact: true)
+            schedule.rotated(to: generation + 1)
             #expect(schedule.record.told == nil)
             schedule.tell(rows: 5_000, using: &random)
             #expect(abs((schedule.record.told ?? 0) - 5_000) < 300)
@@ -136,7 +136,7 @@ struct PublicCountersTests {
             }
             #expect(schedule.record.told == first)
             // The next generation shows the last one's number until its own is drawn.
-            schedule.rotated(to: 3, isCompact: true)
+            schedule.rotated(to: 3)
             #expect(schedule.record.told == first)
             schedule.tell(rows: 900, using: &random)
             #expect(abs((schedule.record.told ?? 0) - 900) < 300)
