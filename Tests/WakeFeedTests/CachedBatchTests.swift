@@ -29,23 +29,22 @@ struct CachedBatchTests {
             try OpenFile(path, flags: O_WRONLY | O_CREAT | O_TRUNC).write(bytes.span)
         }
 
-        func open() throws -> CachedBatch {
-            let file = try OpenFile(path, flags: O_RDONLY)
-            return try CachedBatch(file, name: name, feedID: feed.publicKey.feedID)
-        }
-
-        func matches(_ secrets: [LocalSecret]) throws -> [FeedMatch] {
-            try open().matches(of: LocalSecretSet(secrets))
+        func matches(
+            _ secrets: [LocalSecret], of key: FeedKey? = nil
+        ) throws(FeedError) -> [FeedMatch] {
+            guard let file = try? OpenFile(path, flags: O_RDONLY) else { throw .truncated }
+            var reader = BatchReader(
+                kept: name, cursor: FeedCursor(key: key ?? feed.publicKey),
+                secrets: LocalSecretSet(secrets))
+            try reader.feed(file)
+            return try reader.finish().matches
         }
 
         /// What is said of a kept file with these bytes.
         func error(_ bytes: [UInt8]) throws -> FeedError? {
             try keep(bytes)
-            let file = try OpenFile(path, flags: O_RDONLY)
-            let secrets = LocalSecretSet([Sample.localSecret(1)])
             return failure { () throws(FeedError) in
-                _ = try CachedBatch(file, name: name, feedID: feed.publicKey.feedID)
-                    .matches(of: secrets)
+                _ = try matches([Sample.localSecret(1)])
             }
         }
     }
@@ -93,16 +92,6 @@ struct CachedBatchTests {
         #expect(try fixture.error(fixture.bytes) == nil)
     }
 
-    @Test("a file that is cut short while it is open is refused and ends nothing")
-    func cutWhileOpen() throws {
-        let fixture = try Fixture()
-        let batch = try fixture.open()
-        try OpenFile(fixture.path, flags: O_WRONLY).truncate(to: 5000)
-        let secrets = LocalSecretSet([Sample.localSecret(1)])
-        #expect(
-            failure { () throws(FeedError) in _ = try batch.matches(of: secrets) } == .truncated)
-    }
-
     @Test("whichever bit of a kept file is turned, it is refused and nothing is missed in silence")
     func flipped() throws {
         let fixture = try Fixture(PublishOptions(noteBytes: 64), note: "hello")
@@ -128,11 +117,10 @@ struct CachedBatchTests {
         let other = Forge.batch(fixture.bytes, with: fixture.feed.key) { $0[32] ^= 64 }
         #expect(try fixture.error(other) == .badSignature)
         try fixture.keep(fixture.bytes)
-        let file = try OpenFile(fixture.path, flags: O_RDONLY)
         let stranger = FeedKey(
             SigningKey(seed: [UInt8](repeating: 2, count: 32).span).verifyingKey)
         let error = failure { () throws(FeedError) in
-            _ = try CachedBatch(file, name: fixture.name, feedID: stranger.feedID)
+            _ = try fixture.matches([], of: stranger)
         }
         #expect(error == .wrongFeed)
     }

@@ -228,18 +228,3 @@ private enum PartFile {
         }
     }
 }
-
-extension BatchReader {
-    /// Reads a file from its start to `end` or its own end; returns the number of bytes read.
-    mutating func feed(_ file: OpenFile, upTo end: Int) throws -> Int {
-        var offset = 0
-        while offset < end {
-            let bytes = try file.read(
-                at: offset, count: min(BatchDownload.markBytes, end - offset))
-            if bytes.isEmpty { break }
-            try feed(bytes.span)
-            offset += bytes.count
-        }
-        return offset
-    }
-}

@@ -256,11 +256,8 @@ struct FeedCycle: CycleSource {
                 lost.append(sequence)
                 continue
             }
-            let found: [FeedMatch]
-            do throws(FeedError) {
-                found = try CachedBatch(file, name: name, feedID: cursor.feedID)
-                    .matches(of: secrets)
-            } catch {
+            var reader = BatchReader(kept: name, cursor: cursor, secrets: secrets)
+            guard (try? reader.feed(file)) != nil, let found = try? reader.finish().matches else {
                 cache.drop(name)
                 lost.append(sequence)
                 damaged += 1

@@ -121,14 +121,7 @@ package struct FeedDirectory: Sendable {
             error.isMissing ? FeedDirectoryError.missingBatch(batch.sequence) : .file(error)
         }) { () throws(FileError) in try OpenFile(batchPath(batch.name), flags: O_RDONLY) }
         var reader = feed.reader()
-        var offset = 0
-        while let window = try file.window(at: &offset, FeedDirectoryError.of) {
-            do throws(FeedError) {
-                try reader.feed(window.span)
-            } catch {
-                throw .batch(batch.sequence, error)
-            }
-        }
+        try reader.feed(file, unreadable: FeedDirectoryError.of) { .batch(batch.sequence, $0) }
         do throws(FeedError) {
             return try reader.finish()
         } catch {

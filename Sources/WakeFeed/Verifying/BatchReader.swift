@@ -1,16 +1,25 @@
 private import WakeSodium
-import WakeSystem
+package import WakeSystem
 
 /// A verifier of one batch that also searches it, in a single pass over chunks of any size.
 /// Matches and cursor are only available after `finish`. Memory stays bounded for any input: the
 /// header, the table of local digests, and the sealed notes of matches.
 public struct BatchReader: ~Copyable {
+    /// What vouches for the header.
+    private enum Voucher {
+        /// A head that names the batch, and the whole hash of the header, as its signed successor
+        /// says; nil when it is not known.
+        case head(VerifiedHead, UInt64, HeaderHash?)
+        /// A key of the feed: it may be any batch.
+        case key
+        /// The name of a file that was verified when it was fetched: keys of older batches may be
+        /// retired, and a cache that others can write is not used.
+        case name(String)
+    }
+
     private let cursor: FeedCursor
-    private let head: VerifiedHead
+    private let voucher: Voucher
     private let secrets: LocalSecretSet
-    private let sequence: UInt64
-    /// The whole hash of the header, as its signed successor says; nil when it is not known.
-    private let hash: HeaderHash?
     /// The first 256 bytes, as far as they came.
     package private(set) var headerBytes: [UInt8] = []
     private var payload: PayloadReader?
@@ -28,12 +37,25 @@ public struct BatchReader: ~Copyable {
     ) {
         let sequence = sequence ?? cursor.sequence + 1
         precondition(head.head.retains(sequence), "the head names no such batch")
+        self.init(cursor, .head(head, sequence, hash), secrets)
+    }
+
+    private init(_ cursor: FeedCursor, _ voucher: Voucher, _ secrets: LocalSecretSet) {
         self.cursor = cursor
-        self.head = head
+        self.voucher = voucher
         self.secrets = secrets
-        self.sequence = sequence
-        self.hash = hash
         headerBytes.reserveCapacity(FeedLimits.headerBytes)
+    }
+
+    /// The reader of any batch of the cursor's feed, by itself.
+    package init(cursor: FeedCursor) { self.init(cursor, .key, LocalSecretSet([])) }
+
+    /// The reader of a batch that was verified when fetched, to be searched for a secret added
+    /// later. The whole file is hashed and searched again: a binary search could miss digests in a
+    /// damaged file, and a page that vanishes under a mapping ends the process.
+    /// - Parameter name: the published name, with the first bytes of the hash of the header.
+    package init(kept name: String, cursor: FeedCursor, secrets: LocalSecretSet) {
+        self.init(cursor, .name(name), secrets)
     }
 
     /// As above, for a single batch.
@@ -70,10 +92,28 @@ public struct BatchReader: ~Copyable {
 
     /// Performs the checks before the payload in their order; the first that fails names the error.
     private func verify(_ bytes: Span<UInt8>) throws(FeedError) -> BatchHeader {
+        let header: BatchHeader
+        switch voucher {
+        case .head(let head, let sequence, let hash):
+            header = try verify(bytes, head.head, sequence, hash)
+        case .key: header = try cursor.header(bytes)
+        case .name(let name):
+            header = try BatchHeader(signed: bytes)
+            guard header.feedID == cursor.feedID else { throw .wrongFeed }
+            let suffix = HeaderHash(ofHeader: bytes).suffix
+            guard name == FeedHead.batchName(header.sequence, suffix) else { throw .badSignature }
+        }
+        try header.checkSize()
+        return header
+    }
+
+    private func verify(
+        _ bytes: Span<UInt8>, _ head: FeedHead, _ sequence: UInt64, _ expected: HeaderHash?
+    ) throws(FeedError) -> BatchHeader {
         let hash = HeaderHash(ofHeader: bytes)
         // What a signed successor names needs no signature: its key may have retired since.
         let header =
-            hash == self.hash
+            hash == expected
             ? try BatchHeader(signed: bytes) : try cursor.header(bytes, of: sequence)
         guard header.sequence == sequence else { throw .corruptBatch(.sequence) }
         // A correctly signed batch that does not fit to both sides of the chain is a second one.
@@ -81,12 +121,11 @@ public struct BatchReader: ~Copyable {
         {
             throw .fork(sequence: sequence)
         }
-        let before = head.head.suffix(of: sequence - 1)
+        let before = head.suffix(of: sequence - 1)
         guard before ?? header.previous.suffix == header.previous.suffix,
-            hash.suffix == head.head.suffix(of: sequence), self.hash ?? hash == hash,
-            sequence < head.head.sequence || hash == head.head.headerHash
+            hash.suffix == head.suffix(of: sequence), expected ?? hash == hash,
+            sequence < head.sequence || hash == head.headerHash
         else { throw .fork(sequence: sequence) }
-        try header.checkSize()
         return header
     }
 
@@ -97,12 +136,40 @@ public struct BatchReader: ~Copyable {
             throw BatchHeader.layout.mayBegin(headerBytes.span) ? .truncated : .badSignature
         }
         let hits = try payload.finish()
-        let isNext = sequence > cursor.sequence
-        let next =
-            isNext
-            ? cursor.advanced(to: sequence, HeaderHash(ofHeader: headerBytes.span)) : cursor
+        let hash = HeaderHash(ofHeader: headerBytes.span)
+        var next = cursor
+        if case .head(_, let sequence, _) = voucher, sequence > cursor.sequence {
+            next = cursor.advanced(to: sequence, hash)
+        }
         return CommittedBatch(
-            header: header, cursor: next, matches: secrets.matches(of: hits, in: header))
+            header: header, hash: hash, cursor: next,
+            matches: secrets.matches(of: hits, in: header))
+    }
+
+    /// Reads a file from its start to `end`, or to its own end; what the disk cannot return counts
+    /// as absent.
+    /// - Returns: the number of bytes read.
+    @discardableResult
+    package mutating func feed(_ file: OpenFile, upTo end: Int = .max) throws(FeedError) -> Int {
+        try feed(file, upTo: end, unreadable: { _ in .truncated }, refused: { $0 })
+    }
+
+    @discardableResult
+    mutating func feed<Failure: Error>(
+        _ file: OpenFile, upTo end: Int = .max, unreadable: (FileError) -> Failure,
+        refused: (FeedError) -> Failure
+    ) throws(Failure) -> Int {
+        var offset = 0
+        while offset < end {
+            let (start, count) = (offset, min(FeedLimits.windowBytes, end - offset))
+            let bytes = try mapError(unreadable) { () throws(FileError) in
+                try file.read(at: start, count: count)
+            }
+            if bytes.isEmpty { break }
+            do throws(FeedError) { try feed(bytes.span) } catch { throw refused(error) }
+            offset += bytes.count
+        }
+        return offset
     }
 }
 
@@ -110,6 +177,8 @@ public struct BatchReader: ~Copyable {
 public struct CommittedBatch: Sendable {
     /// Its header.
     public let header: BatchHeader
+    /// The hash of that.
+    let hash: HeaderHash
     /// The client's cursor after it; unchanged by a batch before it.
     public let cursor: FeedCursor
     /// One for each local secret whose digest is published in it.

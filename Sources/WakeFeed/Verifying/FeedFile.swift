@@ -79,75 +79,17 @@ package enum FeedFile: Sendable {
     static func batch(
         _ file: OpenFile, cursor: FeedCursor
     ) throws(Fault) -> (BatchHeader, HeaderHash) {
-        let bytes = try read(file, count: FeedLimits.headerBytes)
-        let header = try mapError(Fault.refused) { () throws(FeedError) in
-            guard bytes.count == FeedLimits.headerBytes else { throw .truncated }
-            let header = try cursor.header(bytes.span)
-            try header.checkSize()
-            return header
-        }
-        var payload = PayloadReader(
-            header: header, matcher: Matcher(digests: [], range: header.range))
-        var offset = bytes.count
-        while let window = try file.window(at: &offset, Fault.unreadable) {
-            try mapError(Fault.refused) { () throws(FeedError) in try payload.feed(window.span) }
-        }
-        _ = try mapError(Fault.refused) { () throws(FeedError) in try payload.finish() }
-        return (header, HeaderHash(ofHeader: bytes.span))
+        var reader = BatchReader(cursor: cursor)
+        try reader.feed(file, unreadable: Fault.unreadable, refused: Fault.refused)
+        do throws(FeedError) {
+            let batch = try reader.finish()
+            return (batch.header, batch.hash)
+        } catch { throw .refused(error) }
     }
 
     private static func read(_ file: OpenFile, count: Int) throws(Fault) -> [UInt8] {
         try mapError(Fault.unreadable) { () throws(FileError) in
             try file.read(at: 0, count: count)
         }
-    }
-}
-
-/// A batch that was verified when fetched, to be searched for a secret added later. The whole file
-/// is hashed and searched again: a binary search could miss digests in a damaged file, and a page
-/// that vanishes under a mapping ends the process. Signatures are not checked: keys of older
-/// batches may be retired, and a cache that others can write is not used.
-package struct CachedBatch: Sendable {
-    package let header: BatchHeader
-    private let file: OpenFile
-
-    /// - Parameter name: the published name, with the first bytes of the hash of the header.
-    package init(_ file: OpenFile, name: String, feedID: FeedID) throws(FeedError) {
-        // Bytes that the disk cannot return count as absent.
-        let bytes = try mapError({ _ in FeedError.truncated }) { () throws(FileError) in
-            try file.read(at: 0, count: FeedLimits.headerBytes)
-        }
-        guard bytes.count == FeedLimits.headerBytes else { throw .truncated }
-        let header = try BatchHeader(signed: bytes.span)
-        guard header.feedID == feedID else { throw .wrongFeed }
-        let suffix = HeaderHash(ofHeader: bytes.span).suffix
-        guard name == FeedHead.batchName(header.sequence, suffix) else { throw .badSignature }
-        try header.checkSize()
-        self.header = header
-        self.file = file
-    }
-
-    /// The matches of these secrets; an error when the file is damaged.
-    package func matches(of secrets: LocalSecretSet) throws(FeedError) -> [FeedMatch] {
-        var payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
-        var offset = FeedLimits.headerBytes
-        while let window = try file.window(at: &offset, { _ in FeedError.truncated }) {
-            try payload.feed(window.span)
-        }
-        return secrets.matches(of: try payload.finish(), in: header)
-    }
-}
-
-extension OpenFile {
-    /// Reads the next 64 KiB, or less at the end; nil at the end.
-    func window<Failure: Error>(
-        at offset: inout Int, _ map: (FileError) -> Failure
-    ) throws(Failure) -> [UInt8]? {
-        let start = offset
-        let bytes = try mapError(map) { () throws(FileError) in
-            try read(at: start, count: FeedLimits.windowBytes)
-        }
-        offset += bytes.count
-        return bytes.isEmpty ? nil : bytes
     }
 }
