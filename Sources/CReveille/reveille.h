@@ -80,7 +80,7 @@ enum reveille_error {
 
     /* The state. */
     REVEILLE_ERROR_LOCKED = 40,         /* another client works with this state directory */
-    REVEILLE_ERROR_STATE_NEWER = 41,    /* written by a newer version of the library */
+    REVEILLE_ERROR_STATE_VERSION = 41,  /* written by another version of the library */
     REVEILLE_ERROR_STATE_EXPOSED = 42,  /* others can reach it, or it is a symbolic link */
     REVEILLE_ERROR_STATE_UNUSABLE = 43, /* it cannot be read or written */
     REVEILLE_ERROR_DISK_FULL = 44,      /* no room; nothing is lost */

@@ -94,10 +94,11 @@ class Site:
         if os.path.exists(f"{state}/client.db"):
             with sqlite3.connect(f"{state}/client.db") as database:
                 if isDue:
-                    address = (serviceURL(ports) + "v1/registration").encode()
-                    database.execute("UPDATE registration SET not_before=0, address=?", [address])
+                    address = serviceURL(ports) + "v1/registration"
+                    database.execute("UPDATE state SET value=json_set(value, '$.notBefore', 0,"
+                                     " '$.address', ?) WHERE key='registration'", [address])
                 else:
-                    database.execute("DELETE FROM registration")
+                    database.execute("DELETE FROM state WHERE key='registration'")
             database.close()
         return state
 

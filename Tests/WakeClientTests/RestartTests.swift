@@ -21,7 +21,10 @@ struct RestartTests {
         }
         // However the last wait was drawn: the longest there is.
         try Database(path: world.stateDirectory + "/client.db", access: .readWrite).execute(
-            "UPDATE registration SET not_before=\(world.time.wall + 21_000)")
+            """
+            UPDATE state SET value=json_set(value, '$.notBefore', \(world.time.wall + 21_000))
+            WHERE key='registration'
+            """)
         return world
     }
 

@@ -8,7 +8,7 @@ extension ClientError {
     enum Name: String, CaseIterable {
         case network, tls, httpStatus, truncated, tooLarge, badSignature, wrongFeed, rollback, fork
         case unwitnessed, corruptBatch, protocolViolation, locked, diskFull
-        case stateNewer, stateExposed, stateUnusable
+        case stateVersion, stateExposed, stateUnusable
         case configurationFeedUrl, configurationServiceUrl, configurationObliviousUrl
         case configurationFeedKey, configurationServiceMissing, configurationOtherFeed
         case configurationProxy, configurationDailyByteBudget, configurationCacheCapacity
@@ -101,10 +101,11 @@ extension ClientError {
         case .corruptBatch:
             Entry(
                 .corruptBatch, 29, .otherAnswer, "a batch is damaged, also when fetched afresh")
-        case .state(.newerVersion):
+        case .state(.otherVersion):
             Entry(
-                .stateNewer, 41, .files, "the state was written by a newer version of this program",
-                hint: "install that version")
+                .stateVersion, 41, .files,
+                "the state was written by another version of this program",
+                hint: "install that version, or move client.db aside: all is then checked again")
         case .state(.exposed):
             // Permissions are corrected by the user, as a configuration is.
             Entry(
@@ -299,7 +300,7 @@ extension ClientError: LocalizedError {
         ]
         let others: [ClientError] = [
             .network, .tls, .httpStatus(status, retryAfter: pause), .truncated, .tooLarge,
-            .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .state(.newerVersion),
+            .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .state(.otherVersion),
             .state(.exposed), .state(.unusable(Int32(clamping: number))), .locked, .diskFull,
             .protocolViolation, .gatewayKey, .relay(status, retryAfter: pause), .notRegistered,
             .notServed, .stillRegistered, .secrets, .metered(until: Date(seconds: number)),

@@ -79,8 +79,8 @@ public enum ClientError: Error, Sendable, Equatable {
 
     /// A fault of the state.
     public enum StateFault: Sendable, Equatable {
-        /// Written by a newer version of this library.
-        case newerVersion
+        /// Written by another version of this library. Nothing of it is changed.
+        case otherVersion
         /// Others can read or write it, it belongs to someone else, or it is a symbolic link.
         case exposed
         /// It cannot be read or written. The number is of errno(3), 0 when SQLite has none.

@@ -5,7 +5,9 @@ import WakeSystem
 /// are fetched: after a crash too much is counted, never too little; the unused rest is given back.
 /// Heads are always fetched, with at most half of a day's bytes; the other half is at least two
 /// marks from which a fetch can be continued, so every batch arrives after enough days.
-struct DailyQuota: Sendable, Equatable {
+struct DailyQuota: Sendable, Equatable, Codable {
+    private enum CodingKeys: CodingKey { case day, bytes, waiting }
+
     /// The smallest limit, bytes a day.
     static let least = 4 * BatchDownload.markBytes
     private static let secondsADay: Int64 = 86_400
@@ -13,7 +15,7 @@ struct DailyQuota: Sendable, Equatable {
     private static let trustedDays: Int64 = 14
 
     /// Bytes a day.
-    let limit: Int
+    var limit = DailyQuota.least
     /// The day that is counted, in days since 1970.
     private(set) var day: Int64
     /// Bytes that were fetched on that day or are reserved.

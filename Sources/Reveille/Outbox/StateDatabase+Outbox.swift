@@ -49,7 +49,7 @@ extension StateDatabase {
             SELECT id, secret_id, note, sequence, failures FROM match
             WHERE delivered=0 AND (not_before<=?1 OR not_before>?1+21600)
             ORDER BY not_before, sequence, id LIMIT -1 OFFSET ?2
-            """, now, Int64(skipped)
+            """, .integer(now), .integer(Int64(skipped))
         ) { row throws(ClientError) -> PendingMatch? in
             repeat {
                 guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
@@ -93,7 +93,7 @@ extension StateDatabase {
 
     /// What became of a match so far; nil when there is none of this id.
     func progress(of id: MatchID) throws(ClientError) -> (isDelivered: Bool, failures: Int)? {
-        try first("SELECT delivered, failures FROM match WHERE id=?", id) {
+        try first("SELECT delivered, failures FROM match WHERE id=?", .blob(id.bytes)) {
             ($0.integer(0) != 0, Int($0.integer(1)))
         }
     }
@@ -102,7 +102,7 @@ extension StateDatabase {
         var ids: [MatchID] = []
         try first(
             "SELECT id FROM match WHERE delivered<>0 ORDER BY delivered DESC, id LIMIT ?",
-            Int64(limit)
+            .integer(Int64(limit))
         ) { row throws(ClientError) in
             repeat {
                 guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }

@@ -10,34 +10,53 @@ package struct DistributorRecord: Sendable, Equatable {
     package let token: SecretBytes
 }
 
-/// The desired registration and the UnifiedPush distributor, one row each.
+/// A registration as stored: all of it that is not secret.
+private struct KeptRegistration: Codable {
+    var address: String
+    /// 0 for none.
+    var service: UInt8 = 0
+    var revision: Int64 = 0
+    var isAcknowledged = false
+    var failures = 0
+    var notBefore: Int64 = 0
+    var refusedStatus = 0
+    /// Of a former one: when it was left.
+    var since: Int64 = 0
+
+    init(_ desired: DesiredRegistration, since: Int64 = 0) {
+        address = String(decoding: desired.address, as: UTF8.self)
+        if case .registered(let token) = desired.kind { service = token.service.rawValue }
+        (revision, isAcknowledged) = (desired.revision, desired.isAcknowledged)
+        (failures, notBefore) = (desired.failures, desired.notBefore)
+        (refusedStatus, self.since) = (desired.refusedStatus, since)
+    }
+
+    /// - Parameter secret: the instance token, and the push token.
+    func desired(_ secret: ArraySlice<UInt8>) throws(ClientError) -> DesiredRegistration {
+        guard let token = InstanceToken(Array(secret.prefix(InstanceToken.byteCount))) else {
+            throw .corruptRow
+        }
+        var kind = DesiredRegistration.Kind.absent
+        if service != 0 {
+            let push = PushService(rawValue: service).flatMap {
+                try? PushToken(service: $0, bytes: Array(secret.dropFirst(InstanceToken.byteCount)))
+            }
+            guard let push else { throw .corruptRow }
+            kind = .registered(push)
+        }
+        return DesiredRegistration(
+            instanceToken: token, address: Array(address.utf8), kind: kind, revision: revision,
+            isAcknowledged: isAcknowledged, failures: failures, notBefore: notBefore,
+            refusedStatus: refusedStatus)
+    }
+}
+
+/// The desired registration, former ones, and the UnifiedPush distributor.
 extension StateDatabase {
     /// - Returns: nil when there is none, and no instance token.
     func registration() throws(ClientError) -> DesiredRegistration? {
-        try first(
-            """
-            SELECT instance_token, service, push_token, revision, acknowledged, failures,
-              not_before, refused, address FROM registration
-            """
-        ) { row throws(ClientError) in
-            guard let instanceToken = InstanceToken(row.blob(0)) else { throw .corruptRow }
-            return DesiredRegistration(
-                instanceToken: instanceToken, address: row.blob(8),
-                kind: try Self.kind(service: row.integer(1), token: row.blob(2)),
-                revision: row.integer(3), isAcknowledged: row.integer(4) != 0,
-                failures: Int(row.integer(5)), notBefore: row.integer(6),
-                refusedStatus: Int(row.integer(7)))
-        }
-    }
-
-    private static func kind(
-        service: Int64, token: [UInt8]
-    ) throws(ClientError) -> DesiredRegistration.Kind {
-        if service == 0 { return .absent }
-        guard let service = UInt8(exactly: service).flatMap(PushService.init(rawValue:)),
-            let token = try? PushToken(service: service, bytes: token)
-        else { throw .corruptRow }
-        return .registered(token)
+        guard let stored: KeptRegistration = try value(.registration) else { return nil }
+        return try stored.desired(secret(.registration)[...])
     }
 
     /// Replaces the desired registration. The instance token of the one before is kept: only an
@@ -71,8 +90,8 @@ extension StateDatabase {
         _ next: DesiredRegistration?, ifRevision revision: Int64
     ) throws(ClientError) -> Bool {
         let isCurrent = try write(.acknowledgement) { () throws(ClientError) in
-            guard try integer("SELECT revision FROM registration") == revision else { return false }
-            if let next { try insert(next) } else { try execute("DELETE FROM registration") }
+            guard try registration()?.revision == revision else { return false }
+            if let next { try insert(next) } else { try drop(.registration) }
             return true
         }
         if isCurrent, next == nil { try scrub() }
@@ -80,26 +99,107 @@ extension StateDatabase {
     }
 
     private func insert(_ desired: DesiredRegistration) throws(ClientError) {
-        let (service, pushToken): (UInt8, Value) =
-            switch desired.kind {
-            case .absent: (0, .blob([]))
-            case .registered(let token): (token.service.rawValue, .secret(token.bytes))
-            }
-        try execute(
-            "INSERT OR REPLACE INTO registration VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            .secret(desired.instanceToken.bytes), .integer(Int64(service)), pushToken,
-            .integer(desired.revision), .flag(desired.isAcknowledged),
-            .integer(Int64(desired.failures)), .integer(desired.notBefore),
-            .integer(Int64(desired.refusedStatus)), .blob(desired.address))
+        var bytes = desired.instanceToken.bytes.copy()
+        defer { bytes.wipe() }
+        if case .registered(let token) = desired.kind {
+            token.bytes.withSpan { bytes.append(span: $0) }
+        }
+        try set(
+            .registration, KeptRegistration(desired), secret: .secret(SecretBytes(bytes)))
+    }
+
+    // MARK: Former registrations
+
+    /// Seconds after which no service holds a row that nobody renews: two of the longest
+    /// generations that an operator can choose (Policy/PRIVACY.md).
+    static let longestLife: Int64 = 2 * 90 * 86_400
+
+    /// Registrations that services of earlier configurations may still hold: each keeps its
+    /// instance token and address until that service acknowledges the erasure; `revision` is its
+    /// number.
+    func formerRegistrations() throws(ClientError) -> [DesiredRegistration] {
+        try former().map(\.desired)
+    }
+
+    private typealias Former = (desired: DesiredRegistration, since: Int64)
+
+    private func former() throws(ClientError) -> [Former] {
+        let stored: [KeptRegistration] = try value(.former) ?? []
+        let (secrets, count) = (try secret(.former), InstanceToken.byteCount)
+        var former: [Former] = []
+        for (index, one) in stored.enumerated() {
+            former.append((try one.desired(secrets.dropFirst(index * count)), one.since))
+        }
+        return former
+    }
+
+    private func setFormer(_ former: [Former]) throws(ClientError) {
+        guard !former.isEmpty else { return try drop(.former) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(former.count * InstanceToken.byteCount)
+        defer { bytes.wipe() }
+        for one in former {
+            one.desired.instanceToken.bytes.withSpan { bytes.append(span: $0) }
+        }
+        try set(
+            .former, former.map { KeptRegistration($0.desired, since: $0.since) },
+            secret: .secret(SecretBytes(bytes)))
+    }
+
+    /// The number of services that may still hold a registration of an earlier configuration.
+    func formerRegistrationCount() throws(ClientError) -> Int { try former().count }
+
+    /// Keeps a registration with a service that is no longer the configured one; for use inside a
+    /// transaction.
+    private func leave(_ old: DesiredRegistration, now: Int64) throws(ClientError) {
+        let former = try former()
+        let left = DesiredRegistration(
+            instanceToken: old.instanceToken, address: old.address, kind: .absent,
+            revision: (former.last?.desired.revision ?? 0) + 1)
+        try setFormer(former + [(left, now)])
+        try drop(.registration)
+    }
+
+    /// Moves the desired registration to the configured service, under a new instance token. With
+    /// none the push token is dropped.
+    func moveRegistration(
+        to address: [UInt8]?, now: Int64, newToken: @autoclosure () -> InstanceToken
+    ) throws(ClientError) {
+        guard let old = try registration(), old.address != address else { return }
+        let kind = address == nil ? .absent : old.kind
+        try replaceRegistration(kind, at: address ?? [], now: now, newToken: newToken())
+    }
+
+    /// Stores the outcome of an attempt to erase a former registration; nil wipes it.
+    func storeFormer(
+        _ next: DesiredRegistration?, of attempted: DesiredRegistration
+    ) throws(ClientError) {
+        try write(.acknowledgement) { () throws(ClientError) in
+            try setFormer(
+                former().compactMap { one in
+                    guard one.desired.instanceToken == attempted.instanceToken else { return one }
+                    return next.map { ($0, one.since) }
+                })
+        }
+        if next == nil { try scrub() }
+    }
+
+    /// Wipes those that have expired at their services by now, whatever became of these.
+    func dropExpiredRegistrations(now: Int64) throws(ClientError) {
+        let isHeld = { (one: Former) in one.since >= now - Self.longestLife }
+        guard try !former().allSatisfy(isHeld) else { return }
+        try write(.acknowledgement) { () throws(ClientError) in
+            try setFormer(former().filter(isHeld))
+        }
+        try scrub()
     }
 
     // MARK: Distributor
 
     /// - Returns: nil when no distributor was chosen.
     func distributor() throws(ClientError) -> DistributorRecord? {
-        try first("SELECT name, token FROM distributor") { row in
-            DistributorRecord(name: row.text(0) ?? "", token: SecretBytes(row.blob(1)))
-        }
+        guard let name: String = try value(.distributor) else { return nil }
+        return DistributorRecord(name: name, token: SecretBytes(try secret(.distributor)))
     }
 
     /// The record for this name: the one that is there, or a new one in its place.
@@ -115,16 +215,16 @@ extension StateDatabase {
         var text = Base64URL.encode(bytes.span)
         defer { text.wipe() }
         let record = DistributorRecord(name: name, token: SecretBytes(text))
-        try write(
-            .distributor, "INSERT OR REPLACE INTO distributor VALUES(1, ?, ?)",
-            .text(record.name), .secret(record.token))
+        try write(.distributor) { () throws(ClientError) in
+            try set(.distributor, name, secret: .secret(record.token))
+        }
         if known != nil { try scrub() }
         return record
     }
 
     func dropDistributor() throws(ClientError) {
         guard try distributor() != nil else { return }
-        try write(.distributor, "DELETE FROM distributor")
+        try write(.distributor) { () throws(ClientError) in try drop(.distributor) }
         try scrub()
     }
 }

@@ -2,8 +2,12 @@ import FoundationEssentials
 import WakeFeed
 import WakeSystem
 
-/// Everything remembered about the source and its cycles: one row.
-struct FeedRecord: Sendable, Equatable {
+/// Everything remembered about the source and its cycles; position and log are stored apart.
+struct FeedRecord: Sendable, Equatable, Codable {
+    private enum CodingKeys: CodingKey {
+        case directivesSeen, health, isForked, warned, generation, missing, newestNamed
+    }
+
     /// The position up to which the published data was checked.
     enum Position: Sendable, Equatable {
         case feed(FeedCursor)
@@ -33,7 +37,7 @@ struct FeedRecord: Sendable, Equatable {
     }
 
     /// Occasions that were warned of and are not over.
-    struct Warned: OptionSet, Sendable, Equatable {
+    struct Warned: OptionSet, Sendable, Equatable, Codable {
         let rawValue: Int64
 
         static let stale = Warned(rawValue: 1)
@@ -51,13 +55,20 @@ struct FeedRecord: Sendable, Equatable {
     }
 
     /// A batch that did not come, or not as it was signed, though a later one was checked.
-    struct MissingBatch: Sendable, Equatable {
+    struct MissingBatch: Sendable, Equatable, Codable {
         let sequence: UInt64
+        private var hashBytes: [UInt8]?
+
+        init(sequence: UInt64) { self.sequence = sequence }
+
         /// The hash of its header, as its successor's header says; nil when that is missing, too.
-        var hash: HeaderHash?
+        var hash: HeaderHash? {
+            get { hashBytes.flatMap(HeaderHash.init(stored:)) }
+            set { hashBytes = newValue?.bytes }
+        }
     }
 
-    var position: Position
+    var position = Position.app(nil, FeedSettings())
     /// The time at which the head with the highest `issued` was first seen, seconds since 1970.
     var directivesSeen: Int64 = 0
     var health: FeedHealth
@@ -187,14 +198,14 @@ struct FeedDirectives: Sendable, Equatable {
 /// The rule of when to warn of silence and of lasting trouble. Silence is counted from the last
 /// check of everything that a head named, and never from the last wake or head: who withholds a
 /// batch can sign heads.
-struct FeedHealth: Sendable, Equatable {
+struct FeedHealth: Sendable, Equatable, Codable {
     /// Days without a completed check, each warned of once.
     static let silenceDays = [2, 7]
     /// Seconds of nothing but trouble before a warning.
     static let lastingTrouble: Int64 = 24 * 3600
 
     /// A refusal of heads that lasts.
-    enum Trouble: Int64, Sendable, Equatable {
+    enum Trouble: Int64, Sendable, Equatable, Codable {
         case badFeed = 1
         case rollback = 2
     }
@@ -250,31 +261,6 @@ struct FeedHealth: Sendable, Equatable {
 extension FeedHealth {
     /// The health of a client that starts for the first time.
     init(startingAt now: Int64) { self.init(verified: now, checked: now) }
-}
-
-/// The missing batches as bytes: number, whether the hash is known, the hash or zeros.
-extension FeedRecord {
-    private static let missingBytes = 8 + 1 + 32
-
-    var encodedMissing: [UInt8] {
-        missing.reduce(into: []) { bytes, batch in
-            bytes.append(littleEndian: batch.sequence)
-            bytes.append(batch.hash == nil ? 0 : 1)
-            bytes += (batch.hash ?? .none).bytes
-        }
-    }
-
-    /// - Returns: false for bytes that `encodedMissing` cannot have given.
-    mutating func decodeMissing(_ bytes: [UInt8]) -> Bool {
-        guard bytes.count % Self.missingBytes == 0 else { return false }
-        missing = stride(from: 0, to: bytes.count, by: Self.missingBytes).map { offset in
-            let hash = HeaderHash(stored: Array(bytes[offset + 9..<offset + Self.missingBytes]))
-            return MissingBatch(
-                sequence: bytes.span.littleEndian(at: offset),
-                hash: bytes[offset + 8] == 0 ? nil : hash)
-        }
-        return zip(missing, missing.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
-    }
 }
 
 extension [UInt64] {

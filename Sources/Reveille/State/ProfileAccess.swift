@@ -31,7 +31,7 @@ package struct ProfileAccess {
             return status
         }
         return ClientStatus(
-            record: try record(), head: try database.head().flatMap(FeedHead.init(stored:)),
+            record: try record(), head: try database.bytes(.head).flatMap(FeedHead.init(stored:)),
             registration: try registration(),
             formerServices: try database.formerRegistrationCount(),
             matchesToDeliver: try database.undeliveredCount(), now: environment.wallSeconds(),

@@ -170,7 +170,7 @@ package struct ProfileDiagnostics {
         let names = ((try? Files.names(in: directory)) ?? []).filter(FeedHead.isBatchName)
         let sizes = names.map { (try? FileStatus(of: directory + "/" + $0))?.size ?? 0 }
         var lost = 0
-        if let record = try? database?.feed(), let bytes = try? database?.head(),
+        if let record = try? database?.feed(), let bytes = try? database?.bytes(.head),
             let head = FeedHead(stored: bytes), head.count > 0
         {
             lost = (head.firstSequence...head.sequence).count { sequence in

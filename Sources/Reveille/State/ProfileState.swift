@@ -1,7 +1,7 @@
 import WakeFeed
 import WakeSystem
 
-/// The profile that this process holds: directory, database, and the feed's row as last saved.
+/// The profile that this process holds: directory, database, and the feed's record as last saved.
 final class ProfileState {
     let directory: StateDirectory
     let database: StateDatabase
@@ -65,7 +65,7 @@ final class ProfileState {
     ) throws(ClientError) -> Int {
         let new = try database.write(name) { () throws(ClientError) in
             try database.update(next)
-            if let head { try database.update(head: head) }
+            if let head { try database.set(.head, bytes: head) }
             let new = try database.insert(matches)
             try database.insert(warnings)
             if let dropBefore {
@@ -94,7 +94,7 @@ final class ProfileState {
 
     /// The newest head that was accepted; nil before the first.
     var head: FeedHead? {
-        get throws(ClientError) { try database.head().flatMap(FeedHead.init(stored:)) }
+        get throws(ClientError) { try database.bytes(.head).flatMap(FeedHead.init(stored:)) }
     }
 
     /// Stops the cursor for good, warns once, and keeps both halves of the first proof: the newest
@@ -102,7 +102,7 @@ final class ProfileState {
     func recordFork(at sequence: UInt64, other: [UInt8], _ kind: StaticString) throws(ClientError) {
         guard !record.isForked else { return }
         let name = directory.path + "/evidence-\(sequence)-"
-        if let known = try database.head() {
+        if let known = try database.bytes(.head) {
             try? Files.replace(name + "known-head", with: known.span)
         }
         try? Files.replace(name + "other-\(kind)", with: other.span)
@@ -118,7 +118,7 @@ final class ProfileState {
             position: record.position.restarted, health: FeedHealth(startingAt: now))
         try database.write(.feed) { () throws(ClientError) in
             try database.update(next)
-            try database.execute("DELETE FROM head")
+            try database.drop(.head)
         }
         record = next
     }

@@ -10,7 +10,7 @@ import WakeSystem
 /// (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 6
+    static let version: Int64 = 7
 
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
@@ -70,12 +70,11 @@ final class StateDatabase {
             }
             return try database.integer("PRAGMA user_version") ?? 0
         }
-        guard version <= Self.version else { throw .failed(.state(.newerVersion)) }
+        guard version == Self.version else { throw .failed(.state(.otherVersion)) }
         let check = try mapError(OpenError.init) { () throws(SQLiteError) in
             try database.text("PRAGMA quick_check")
         }
-        // No version before this one was released.
-        guard check == "ok", version == Self.version else { throw .damaged }
+        guard check == "ok" else { throw .damaged }
     }
 
     /// Removes files that nothing was written to: the next start would take them for damaged ones.
@@ -105,32 +104,13 @@ final class StateDatabase {
         try database.execute("PRAGMA trusted_schema=OFF")
     }
 
-    /// `source` is the cursor of a `DataSource`; `traffic` is the `DailyQuota`.
     private static func createSchema(_ database: Database) throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             try database.execute(
                 """
-                CREATE TABLE feed(
-                  one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL,
-                  directives_seen INTEGER NOT NULL, verified INTEGER NOT NULL,
-                  has_verified INTEGER NOT NULL, warned_days INTEGER NOT NULL,
-                  trouble INTEGER NOT NULL, trouble_since INTEGER NOT NULL,
-                  trouble_warned INTEGER NOT NULL, forked INTEGER NOT NULL,
-                  warned INTEGER NOT NULL, generation INTEGER, checked INTEGER NOT NULL,
-                  has_checked INTEGER NOT NULL, named INTEGER NOT NULL,
-                  missing BLOB NOT NULL, log BLOB) STRICT;
-                CREATE TABLE head(
-                  one INTEGER PRIMARY KEY CHECK(one=1), bytes BLOB NOT NULL) STRICT;
-                CREATE TABLE registration(
-                  one INTEGER PRIMARY KEY CHECK(one=1), instance_token BLOB NOT NULL,
-                  service INTEGER NOT NULL, push_token BLOB NOT NULL, revision INTEGER NOT NULL,
-                  acknowledged INTEGER NOT NULL, failures INTEGER NOT NULL,
-                  not_before INTEGER NOT NULL, refused INTEGER NOT NULL,
-                  address BLOB NOT NULL) STRICT;
-                CREATE TABLE former(
-                  id INTEGER PRIMARY KEY AUTOINCREMENT, instance_token BLOB NOT NULL,
-                  address BLOB NOT NULL, failures INTEGER NOT NULL, not_before INTEGER NOT NULL,
-                  refused INTEGER NOT NULL, since INTEGER NOT NULL) STRICT;
+                CREATE TABLE state(
+                  key TEXT PRIMARY KEY, value ANY NOT NULL, secret BLOB NOT NULL)
+                  WITHOUT ROWID, STRICT;
                 CREATE TABLE match(
                   id BLOB PRIMARY KEY, sequence INTEGER NOT NULL, secret_id TEXT NOT NULL,
                   note BLOB NOT NULL, delivered INTEGER NOT NULL, failures INTEGER NOT NULL,
@@ -138,14 +118,6 @@ final class StateDatabase {
                 CREATE TABLE warning(
                   id INTEGER PRIMARY KEY, code TEXT NOT NULL, number INTEGER NOT NULL,
                   first INTEGER NOT NULL, last INTEGER NOT NULL, since INTEGER NOT NULL) STRICT;
-                CREATE TABLE source(
-                  one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL) STRICT;
-                CREATE TABLE traffic(
-                  one INTEGER PRIMARY KEY CHECK(one=1), day INTEGER NOT NULL,
-                  bytes INTEGER NOT NULL, waiting INTEGER NOT NULL) STRICT;
-                CREATE TABLE distributor(
-                  one INTEGER PRIMARY KEY CHECK(one=1), name TEXT NOT NULL,
-                  token BLOB NOT NULL) STRICT;
                 PRAGMA application_id=\(applicationID);
                 PRAGMA user_version=\(version);
                 """)
@@ -177,9 +149,6 @@ final class StateDatabase {
         case text(String)
         case blob([UInt8])
         case secret(SecretBytes)
-        case null
-
-        static func flag(_ flag: Bool) -> Value { .integer(flag ? 1 : 0) }
     }
 
     /// Runs one statement in a durable transaction of its own.
@@ -204,21 +173,9 @@ final class StateDatabase {
         }
     }
 
-    func first<Result>(
-        _ sql: String, _ id: MatchID, row: (Statement) throws(ClientError) -> Result
-    ) throws(ClientError) -> Result? {
-        try first(sql, values: [.blob(id.bytes)], row: row)
-    }
-
     @discardableResult
     func first<Result>(
-        _ sql: String, _ integers: Int64..., row: (Statement) throws(ClientError) -> Result
-    ) throws(ClientError) -> Result? {
-        try first(sql, values: integers.map { .integer($0) }, row: row)
-    }
-
-    private func first<Result>(
-        _ sql: String, values: [Value], row: (Statement) throws(ClientError) -> Result
+        _ sql: String, _ values: Value..., row: (Statement) throws(ClientError) -> Result
     ) throws(ClientError) -> Result? {
         let found = try mapError(ClientError.init) { () throws(SQLiteError) -> Statement? in
             let statement = try database.prepare(sql)
@@ -259,11 +216,7 @@ final class StateDatabase {
     /// Leaves an empty database.
     func eraseAll() throws(ClientError) {
         try write(.feed) { () throws(ClientError) in
-            let tables = [
-                "feed", "head", "registration", "match", "warning", "source", "traffic",
-                "distributor", "former",
-            ]
-            for table in tables { try execute("DELETE FROM \(table)") }
+            for table in ["state", "match", "warning"] { try execute("DELETE FROM \(table)") }
         }
         try scrub()
     }
@@ -291,7 +244,6 @@ extension Statement {
         case .blob(let bytes): try bind(index, blob: bytes.span)
         case .secret(let secret):
             try secret.withSpan { (bytes) throws(SQLiteError) in try bind(index, blob: bytes) }
-        case .null: try bindNull(index)
         }
     }
 }

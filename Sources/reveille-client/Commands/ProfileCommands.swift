@@ -90,7 +90,7 @@ let forgetCommand = Command(
     } catch {
         // The state need not be readable to be removed. No other process works with it: the lock
         // was ours before the state was examined.
-        guard isForced, case .state(.newerVersion) = error else { throw CommandFailure(error) }
+        guard isForced, case .state(.otherVersion) = error else { throw CommandFailure(error) }
         client = nil
     }
     if let client {

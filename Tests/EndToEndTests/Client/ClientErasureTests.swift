@@ -33,7 +33,7 @@ struct ClientErasureTests {
         #expect(try service.rows() == 1)
         // The back-off of up to half a minute goes by.
         let database = try Database(path: client.state + "/client.db", access: .readWrite)
-        try database.execute("PRAGMA secure_delete=ON; UPDATE registration SET not_before=0")
+        try Self.makeDue(database)
         return Unheard(service: service, front: front, client: client, needles: needles)
     }
 
@@ -49,7 +49,7 @@ struct ClientErasureTests {
         #expect(!story.front.requests.contains { $0.method == "DELETE" })
         do {
             let database = try Database(path: client.state + "/client.db", access: .readWrite)
-            try database.execute("PRAGMA secure_delete=ON; UPDATE registration SET not_before=0")
+            try Self.makeDue(database)
         }
         try story.front.reconnect()
         let second = try client.start("run", "--verbose")
@@ -144,7 +144,16 @@ struct ClientErasureTests {
                 atPath: path + suffix, toPath: copy.path + "/client.db" + suffix)
         }
         let database = try Database(path: copy.path + "/client.db", access: .readWrite)
-        return try database.integer("SELECT count(*) FROM registration") == 0
+        return try database.integer("SELECT count(*) FROM state WHERE key='registration'") == 0
+    }
+
+    /// Ends the back-off of the registration.
+    private static func makeDue(_ database: Database) throws {
+        try database.execute(
+            """
+            PRAGMA secure_delete=ON;
+            UPDATE state SET value=json_set(value, '$.notBefore', 0) WHERE key='registration'
+            """)
     }
 
     /// Takes all room there is but some pages.

@@ -77,7 +77,8 @@ struct DeliveryTimingTests {
         story.front.plan("PUT", [.answered(500)])
         #expect(try await story.client.register(TestDevice()) != 0)
         try Database(path: story.client.state + "/client.db", access: .readWrite)
-            .execute("UPDATE registration SET not_before=0")
+            .execute(
+                "UPDATE state SET value=json_set(value, '$.notBefore', 0) WHERE key='registration'")
         let sync = try story.client.start("sync", "--on-match", story.program.path)
         try await story.front.requests("PUT", atLeast: 2)
         await story.program.waitForStart()
@@ -92,7 +93,8 @@ struct DeliveryTimingTests {
         #expect(try await story.client.register(TestDevice()) == 0)
         // Nobody asks for it: it is apart from the check by up to ten minutes.
         try Database(path: story.client.state + "/client.db", access: .readWrite)
-            .execute("UPDATE registration SET not_before=0")
+            .execute(
+                "UPDATE state SET value=json_set(value, '$.notBefore', 0) WHERE key='registration'")
         let sync = try story.client.start("sync")
         _ = try await sync.line(containing: "a registration is due")
         // The check holds the profile until its match is delivered.

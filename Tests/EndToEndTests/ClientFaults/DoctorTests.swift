@@ -176,7 +176,7 @@ struct DoctorTests {
         }
         answer = try await ask(client)
         #expect(answer.status == 78 && answer.levels["state"] == "failed", "\(answer.output)")
-        #expect(answer.texts["state"]?.contains("newer version") == true)
+        #expect(answer.texts["state"]?.contains("another version") == true)
         let none = try await RunningProgram.run(
             "reveille-client", ["doctor", "--json", "--state", client.directory.path + "/none"])
         #expect(none.status == 78)

@@ -92,7 +92,7 @@ struct StateTroubleTests {
         #expect(try await client.command("sync").status == 10)
     }
 
-    @Test("a database of a newer version is refused and keeps every byte")
+    @Test("a database of another version is refused and keeps every byte")
     func newer() async throws {
         let (site, client) = try await place()
         defer { withExtendedLifetime(site) {} }
@@ -100,7 +100,7 @@ struct StateTroubleTests {
         try Database(path: path, access: .readWrite).execute("PRAGMA user_version=99")
         let before = FileManager.default.contents(atPath: path)
         try await expectRefused(
-            client, 74, "state", "the state was written by a newer version of this program")
+            client, 74, "state", "the state was written by another version of this program")
         #expect(FileManager.default.contents(atPath: path) == before)
     }
 
