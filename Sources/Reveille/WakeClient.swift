@@ -277,12 +277,6 @@ public actor WakeClient {
 
     // MARK: Events
 
-    /// Matches, warnings and statuses for a loop. A client that was made with a handler has
-    /// statuses alone.
-    public nonisolated var events: ClientEvents { ClientEvents(client: self) }
-
-    nonisolated func subscribe() -> EventSubscriber { EventSubscriber(self) }
-
     func nextEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
         subscriber.setBusy(false)
         let event = await onTaskExecutor { await waitForEvent(for: subscriber) }

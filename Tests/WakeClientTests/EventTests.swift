@@ -184,7 +184,7 @@ struct EventTests {
                 }
             }
             await world.time.sleep(.seconds(3600))
-            #expect(held.withLock { $0.count } == ClientEvents.mostUnacknowledged)
+            #expect(held.withLock { $0.count } == MatchDelivery.mostUnacknowledged)
             while await client.status.matchesToDeliver > 0 {
                 let all = held.withLock { held in
                     defer { held = [] }

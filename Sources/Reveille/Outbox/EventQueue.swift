@@ -70,7 +70,7 @@ final class EventQueue {
     func giveBack(warning id: Int64) { warningsOut.remove(id) }
 
     func nextMatch() throws(ClientError) -> Match? {
-        guard matchesOut.count < ClientEvents.mostUnacknowledged else { return nil }
+        guard matchesOut.count < MatchDelivery.mostUnacknowledged else { return nil }
         let next = try profile.database.nextMatch(
             now: environment.wallSeconds(), excluding: matchesOut)
         if let next { matchesOut.insert(next.match.id) }
@@ -79,7 +79,7 @@ final class EventQueue {
 
     /// The time at which a match is due that is not out; nil when none is.
     func nextDelivery() throws(ClientError) -> Int64? {
-        guard matchesOut.count < ClientEvents.mostUnacknowledged else { return nil }
+        guard matchesOut.count < MatchDelivery.mostUnacknowledged else { return nil }
         return try profile.database.nextDelivery(excluding: matchesOut)
     }
 

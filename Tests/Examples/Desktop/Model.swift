@@ -28,7 +28,7 @@ import Reveille
     }
 
     /// Shows what comes until the task is cancelled.
-    func show(_ events: ClientEvents) async {
+    func show(_ events: AsyncStream<ClientEvent>) async {
         for await event in events {
             switch event {
             case .match(let delivery):

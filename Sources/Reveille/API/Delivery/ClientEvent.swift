@@ -18,6 +18,8 @@ public enum ClientEvent: Sendable {
 public struct MatchDelivery: Sendable, Identifiable {
     /// The match.
     public let match: Match
+    /// The number of matches that loops may hold without having acknowledged them.
+    public static let mostUnacknowledged = 64
     private let ticket: DeliveryTicket
 
     init(_ match: Match, _ ticket: DeliveryTicket) {
@@ -38,59 +40,40 @@ public struct MatchDelivery: Sendable, Identifiable {
     public func postpone() async { await ticket.end(.postponed) }
 }
 
-/// The events of a client: one loop over them is the whole of an app's interface.
-///
-/// ```swift
-/// async let running: Void = client.run()
-/// for await event in client.events {
-///     switch event {
-///     case .match(let delivery):
-///         show(delivery.match)
-///         await delivery.acknowledge()
-///     case .warning(let warning): show(warning)
-///     case .status(let status): show(status)
-///     }
-/// }
-/// try await running
-/// ```
-///
-/// Nothing is buffered: each event is read from the state when the loop asks for it, and a status
-/// that was followed by another is never seen. Events come while `run` runs and after each
-/// `synchronize`. A loop ends when its task is cancelled, and when `run` has ended and what was
-/// found is handed out. One that begins after `run` threw, or ended as the feed is retired, ends in
-/// the same way until it runs again or `erase` begins everything anew; one that begins after `run`
-/// was cancelled waits for the next.
-///
-/// Several loops share matches and warnings: each goes to one of them, and is free for the others
-/// when that loop drops it. A status goes to all. At most ``mostUnacknowledged`` matches are out at
-/// a time; the next comes when one of them is acknowledged or given back.
-///
-/// The matches and warnings of a client that was made with a handler go to that handler, and its
-/// events are statuses alone.
-public struct ClientEvents: AsyncSequence, Sendable {
-    /// The number of matches that loops may hold without having acknowledged them.
-    public static let mostUnacknowledged = 64
-
-    let client: WakeClient
-
-    /// A loop, from its begin.
-    public func makeAsyncIterator() -> Iterator { Iterator(client.subscribe()) }
-
-    /// The place of one loop.
-    public struct Iterator: AsyncIteratorProtocol {
-        private let subscriber: EventSubscriber
-
-        init(_ subscriber: EventSubscriber) { self.subscriber = subscriber }
-
-        /// Waits for the next event; nil is the end.
-        public mutating func next() async -> ClientEvent? { await subscriber.next() }
-
-        /// As `next()`.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async -> ClientEvent? { await subscriber.next() }
+/// Loops over events, in place of a handler.
+extension WakeClient {
+    /// The events of a client: one loop over them is the whole of an app's interface.
+    ///
+    /// ```swift
+    /// async let running: Void = client.run()
+    /// for await event in client.events {
+    ///     switch event {
+    ///     case .match(let delivery):
+    ///         show(delivery.match)
+    ///         await delivery.acknowledge()
+    ///     case .warning(let warning): show(warning)
+    ///     case .status(let status): show(status)
+    ///     }
+    /// }
+    /// try await running
+    /// ```
+    ///
+    /// Nothing is buffered: each event is read from the state when the loop asks for it, and a
+    /// status that was followed by another is never seen. Events come while `run` runs and after
+    /// each `synchronize`. A loop ends when its task is cancelled, and when `run` has ended and
+    /// what was found is handed out. One that begins after `run` threw, or ended as the feed is
+    /// retired, ends in the same way until it runs again or `erase` begins everything anew; one
+    /// that begins after `run` was cancelled waits for the next.
+    ///
+    /// Each stream is for one loop. Several loops share matches and warnings: each goes to one of
+    /// them, and is free for the others when that loop drops it. A status goes to all. At most
+    /// ``MatchDelivery/mostUnacknowledged`` matches are out at a time; the next comes when one of
+    /// them is acknowledged or given back.
+    ///
+    /// The matches and warnings of a client that was made with a handler go to that handler, and
+    /// its events are statuses alone.
+    public nonisolated var events: AsyncStream<ClientEvent> {
+        let subscriber = EventSubscriber(self)
+        return AsyncStream { await subscriber.next() }
     }
 }
-
-@available(*, unavailable)
-extension ClientEvents.Iterator: Sendable {}
