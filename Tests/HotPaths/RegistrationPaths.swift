@@ -50,7 +50,7 @@ enum RegistrationPaths {
                 },
                 HotPath(name: "token-deduplicate", count: count) {
                     var seen = TokenDeduplicator()
-                    for hash in seen.hashes(of: page) where !seen.insert(hash: hash) {
+                    for hash in seen.hashes(of: page, for: .apns) where !seen.insert(hash: hash) {
                         throw WrongResult()
                     }
                 },

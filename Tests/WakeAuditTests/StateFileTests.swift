@@ -37,12 +37,13 @@ struct StateFileTests {
 
     /// A checkpoint; `change` before the header's hash is made.
     private static func checkpoint(_ change: (inout [UInt8]) -> Void = { _ in }) -> [UInt8] {
-        var header = Array("RVLCHECK".utf8) + [2, 5] + [UInt8](repeating: 0, count: 30)
+        var header = Array("RVLCHECK".utf8) + [3, 5, 12] + [UInt8](repeating: 0, count: 37)
         header[16] = 17
         change(&header)
-        let rest = [UInt8](repeating: 0, count: 4096 - 72)
-        return header + Blake2b.hash(header.span) + rest + [UInt8](repeating: 0xFF, count: 1 << 20)
-            + [UInt8](repeating: 0xF5, count: (1 << 20) - 1) + [4]
+        let positions = [UInt8](repeating: 7, count: 6) + [UInt8](repeating: 0, count: 4090)
+        let lists = [0xFF, 0xFF, 0x1F, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: (1 << 21) - 8)
+        return header + Blake2b.hash(header.span) + [UInt8](repeating: 0, count: 4016) + positions
+            + lists
     }
 
     /// Of each file what the service may have written.
@@ -148,7 +149,7 @@ struct StateFileTests {
         file("a checkpoint cut short", "checkpoint", Array(checkpoint().dropLast())),
         file("a note in its header", "checkpoint", checkpoint { $0[12] = 7 }),
         file("a number that is text", "checkpoint", checkpoint { $0[31] = 0x61 }),
-        file("other marks in its map", "checkpoint", Array(checkpoint().dropLast()) + [0x61]),
+        file("text in its lists", "checkpoint", Array(checkpoint().dropLast()) + [0x61]),
     ]
 
     private static func among(_ bytes: [UInt8]) -> [UInt8] {

@@ -8,7 +8,7 @@ package struct BroadcastReport: Sendable, Equatable {
     package var run: UInt64 = 0
     package var isRunning = false
     package var sequence: UInt64 = 0
-    /// How much of the store was read and completed.
+    /// How much of the store was read and completed, by the gateway that is furthest behind.
     package var permille = 0
     package var counters = RunCounters()
     /// The two above when this process took up the run.
@@ -20,10 +20,6 @@ package struct BroadcastReport: Sendable, Equatable {
     package var isWaiting = false
     /// Whether the operator ended it.
     package var wasEnded = false
-    /// Whether the store could not be read.
-    package var isCutShort = false
-    /// Rows of the previous generation in a complete run; nil when another process read some.
-    package var previousRows: UInt64?
     /// Pushes given up, by the last cause.
     package var causes: [RetryCause: Int] = [:]
     /// Whether the heartbeat is the run's only reason.
@@ -31,7 +27,7 @@ package struct BroadcastReport: Sendable, Equatable {
     package var hosts = HostCounts()
     /// Seconds that the plan gave it when this process took it up; nil without a plan.
     package var plannedSeconds: Int?
-    /// Pushes a second, see ``RunSessions/rates``.
+    /// Pushes a second, by the ``ThroughputMeter``.
     var rates: [PushService: Double] = [:]
     /// Push services that accepted anything since this process took up the run.
     var accepting: ServiceSet = []
@@ -45,36 +41,34 @@ package struct BroadcastReport: Sendable, Equatable {
 
     package init() {}
 
-    init(_ checkpoint: Checkpoint) {
-        run = checkpoint.header.run
-        sequence = checkpoint.header.sequence
+    init(_ header: Checkpoint.Header) {
+        run = header.run
+        sequence = header.sequence
         isRunning = true
-        isHeartbeat = checkpoint.header.reasons == .heartbeat
-        counters = checkpoint.counters
-        startCounters = checkpoint.counters
-        permille = Int(checkpoint.done.progress(previousRows: 0, currentRows: 1) * 1000)
-        startPermille = permille
+        isHeartbeat = header.reasons == .heartbeat
     }
 
-    /// While it waits, so do the wake-ups that gateways hold.
-    func holding(_ inFlight: Int) -> BroadcastReport {
+    /// The same with what its gateways say.
+    func with(_ parts: [BroadcastReport]) -> BroadcastReport {
         var report = self
-        if isWaiting { report.counters.deferred += UInt64(inFlight) }
-        return report
-    }
-
-    /// Counts the result of one push.
-    mutating func add(_ delivery: Delivery, to service: PushService, at host: PushHostKind?) {
-        if let host { hosts.add(delivery, host) }
-        switch delivery {
-        case .accepted:
-            counters.accepted += 1
-            accepting.insert(ServiceSet(service))
-        case .retry(let cause):
-            counters.abandoned += 1
-            causes[cause, default: 0] += 1
-        case .gone, .invalid: counters.gone += 1
+        report.counters = RunCounters()
+        for part in parts {
+            report.counters.merge(part.counters)
+            report.causes.merge(part.causes, uniquingKeysWith: +)
+            report.hosts.add(part.hosts)
+            report.rates.merge(part.rates) { $1 }
+            report.accepting.formUnion(part.accepting)
+            report.tripped.formUnion(part.tripped)
+            report.stopped.merge(part.stopped) { $1 }
         }
+        // One that waits says nothing about the time that the others need.
+        let going = parts.filter { !$0.isWaiting }
+        report.permille = (going.isEmpty ? parts : going).map(\.permille).min() ?? 0
+        report.isComplete = parts.allSatisfy(\.isComplete)
+        report.isWaiting =
+            !report.isComplete && parts.allSatisfy { $0.isWaiting || $0.isComplete }
+        if report.isWaiting { report.permille = parts.map(\.permille).min() ?? 0 }
+        return report
     }
 
     package var progress: BroadcastProgress {
@@ -94,7 +88,6 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("complete", bool: isComplete)
         text.member("waiting", bool: isWaiting)
         text.member("ended", bool: wasEnded)
-        text.member("cutShort", bool: isCutShort)
         text.member("heartbeat", bool: isHeartbeat)
         text.member("sequence", number: sequence)
         text.member("asked", number: counters.asked)
@@ -127,7 +120,7 @@ package struct BroadcastReport: Sendable, Equatable {
 
 /// The progress of a broadcast run, for the terminal and scripts. Counts only.
 package struct BroadcastProgress: Sendable, Equatable {
-    /// See ``CompletedBuckets/progress(previousRows:currentRows:)``.
+    /// See ``RunPosition/progress(previous:pending:)``.
     package let fraction: Double
     package let counters: RunCounters
     /// Pushes a second, and seconds to the end; nil while too little is known.
@@ -181,4 +174,12 @@ package struct BroadcastProgress: Sendable, Equatable {
         for (name, value) in counters.named { text.member(name, number: value) }
         text.member("tripped", bool: counters.tripped != 0)
     }
+}
+
+/// A set of push services.
+struct ServiceSet: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(_ service: PushService) { rawValue = 1 << (service.rawValue - 1) }
 }

@@ -1,400 +1,238 @@
+import Synchronization
 import WakeModel
 import WakePush
 import WakeStore
 import WakeSystem
 
-/// One delivery of a broadcast, stage by stage: ``RegistrationScan``, ``RowStage``,
-/// ``RunSessions``, ``GoneRegistrations``. Used by one task.
-final class BroadcastRun {
-    private var scan: RegistrationScan
-    private var rows: RowStage
-    private let sessions: RunSessions
-    private var goneRegistrations: GoneRegistrations
+/// One delivery of a broadcast: a ``GatewayRun`` for each gateway over one ``SharedScan``, and the
+/// topics beside them. Each gateway reads every registration once, sends every distinct push token
+/// at the planned pace (``RowLane``), and deletes those that are gone (``GoneRegistrations``).
+struct BroadcastRun: Sendable {
+    private let all: GatewayRun.Surroundings
+    private let gateways: [any Gateway]
     private let topics: TopicRun?
-    private let lifetime: Int
-    private let reopenInterval: Duration
-    private let tailPatience: Duration
-    private let checkpoint: CheckpointWriter
-    private let inbox: RunInbox
-    private let store: Store
-    private let log: Log
-    /// Push tokens that may have had two pushes in this run.
-    private(set) var repeated: TokenDeduplicator
-    private let mustGiveWay: (RunCounters, _ isIdle: Bool) async -> Bool
-    private let publish: (BroadcastReport) -> Void
-    private var report: BroadcastReport
-    private var nextWayCheck = UptimeInstant.now
-    /// Once all rows have been read: since when, and the pushes completed before.
-    private var tail: (start: UptimeInstant, sent: UInt64)?
-    private var isSuperseded = false
+    private let first: BroadcastReport
+    private let mustGiveWay: @Sendable (_ hasArrived: Bool, _ isIdle: Bool) async -> Bool
+    private let publish: @Sendable (BroadcastReport) -> Void
+    private let parts: Parts
+
+    /// What the gateways and the topics said last.
+    private final class Parts: Sendable {
+        let reports: Mutex<[BroadcastReport]>
+
+        init(_ reports: [BroadcastReport]) { self.reports = Mutex(reports) }
+    }
 
     private static let idleInterval = Duration.seconds(1)
-    /// Pushes a second for which another broadcast does not wait.
-    private static let fewPerSecond = 100.0
 
     /// - Parameters:
-    ///   - report: with the run's number and its counts before a restart.
     ///   - believed: push services whose deletion breaker has let go.
     ///   - recent: pushes of earlier runs.
     ///   - mustGiveWay: whether something else waits for the end of a run that only waits; idle:
     ///     for minutes.
     init(
-        _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
-        planner: BroadcastPlanner, believed: Set<PushService>, recent: RecentPushes, log: Log,
-        mustGiveWay: @escaping (RunCounters, _ isIdle: Bool) async -> Bool,
-        publish: @escaping (BroadcastReport) -> Void
+        _ checkpoint: Checkpoint, control: RunControl, planner: BroadcastPlanner,
+        believed: Set<PushService>, recent: RecentPushes, log: Log,
+        mustGiveWay: @escaping @Sendable (_ hasArrived: Bool, _ isIdle: Bool) async -> Bool,
+        publish: @escaping @Sendable (BroadcastReport) -> Void
     ) {
-        self.report = report
-        self.checkpoint = checkpoint
-        self.inbox = inbox
-        self.log = log
         self.mustGiveWay = mustGiveWay
         self.publish = publish
-        store = planner.store
-        (reopenInterval, tailPatience) = (planner.reopenInterval, planner.tailPatience)
         let pace = planner.pace
-        scan = RegistrationScan(store, checkpoint, size: .init(pace))
-        // A push service keeps a wake-up for a device that is off until about the next one.
-        lifetime = planner.configuration.intervalSeconds
-        sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
-        rows = RowStage(
-            expecting: store.estimatedRows, sessions: sessions, checkpoint: checkpoint,
-            inbox: inbox, recent: recent, pace: pace)
-        repeated = rows.noTokens
+        let gateways = planner.gateways.filter(\.wakesTokens)
+        let all = GatewayRun.Surroundings(
+            store: planner.store,
+            scan: SharedScan(planner.store, checkpoint.header.order, size: .init(pace)),
+            checkpoint: checkpoint, control: control, recent: recent, believed: believed,
+            gonePerMille: planner.configuration.gonePerMille,
+            lifetime: planner.configuration.intervalSeconds, pace: pace,
+            inFlight: Limits.wakeUpsInFlight / max(1, gateways.count),
+            reopenInterval: planner.reopenInterval, tailPatience: planner.tailPatience, log: log)
+        let sent = checkpoint.positions.values.map(\.counters.topics).max() ?? 0
         topics = TopicRun(
-            planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)
-        goneRegistrations = GoneRegistrations(
-            store, services: planner.gateways.map(\.service),
-            perMille: planner.configuration.gonePerMille, tripped: checkpoint.counters.tripped,
-            believed: believed)
+            planner.gateways, sent: sent, retryInterval: planner.reopenInterval)
+        let services = gateways.isEmpty ? [.apns] : gateways.map(\.service)
+        let reports = services.map { service in
+            let position = checkpoint.positions[service] ?? RunPosition()
+            var report = BroadcastReport()
+            report.counters = position.counters
+            report.permille = all.permille(position, pending: position.again.count)
+            return report
+        }
+        parts = Parts(reports)
+        var first = BroadcastReport(checkpoint.header).with(reports)
+        (first.startCounters, first.startPermille) = (first.counters, first.permille)
+        first.plannedSeconds = planner.plannedSeconds
+        (self.first, self.all, self.gateways) = (first, all, gateways)
     }
 
-    /// Sends to everybody. Once the inbox is told to stop it only waits for what is in flight.
-    /// - Returns: `isComplete` when nothing of the run is left to do.
-    func run() async -> BroadcastReport {
-        let interval = rows.checkInterval
-        await withTaskGroup(of: Void.self) { [inbox, topics, lifetime] group in
-            group.addTask { await topics?.run(lifetime: lifetime) }
+    /// The report before anything was sent.
+    var start: BroadcastReport { first }
+
+    /// Sends to everybody. Once the control is told to stop it only waits for what is in flight.
+    /// - Returns: `isComplete` when nothing of the run is left to do; and push tokens that may have
+    ///   had two pushes.
+    func run() async -> (BroadcastReport, repeated: [TokenDeduplicator]) {
+        let inboxes = parts.reports.withLock { $0.map { _ in all.control.makeInbox() } }
+        let repeated = await withTaskGroup(of: TokenDeduplicator?.self) { group in
+            for (index, inbox) in inboxes.enumerated() {
+                group.addTask { await runGateway(index, inbox) }
+            }
+            group.addTask { await tick() }
+            group.addTask { await watch() }
             group.addTask {
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: inbox.isIdle ? Self.idleInterval : interval)
-                    inbox.wake()
-                }
+                await topics?.run(lifetime: all.lifetime)
+                return nil
             }
-            await sendAll()
-            if !report.isComplete { await quiesce() }
+            var repeated: [TokenDeduplicator] = []
+            while repeated.count < inboxes.count, let next = await group.next() {
+                if let next { repeated.append(next) }
+            }
             group.cancelAll()
+            return repeated
         }
-        if inbox.isEnding, !report.isComplete { countUncertain() }
-        sessions.cancel()
-        report.rates = sessions.rates
-        // A report that comes too late is of references that mean nothing to the next attempt.
-        _ = inbox.reports.take()
-        if inbox.isEnding, !report.isComplete { end(wasEnded: true) }
-        goneRegistrations.finish()
-        reportTripped()
-        await deleteGone(isLast: true)
-        publishProgress()
-        // What is not complete is read, and counted, again.
-        if !report.isComplete { report.counters = savedCounters }
-        checkpoint.close(report.counters)
-        return report
+        var report = report
+        if all.control.isEnding, !report.isComplete {
+            (report.isComplete, report.isWaiting, report.wasEnded) = (true, false, true)
+        }
+        publish(report)
+        return (report, repeated)
     }
 
-    private func sendAll() async {
-        while scan.isInRange || !inbox.isStopping {
-            switch await scan.next() {
-            case .rows(let page, let generation):
-                let isWhole = await send(RowStage.Page(page, generation))
-                sessions.flush()
-                await handleReports()
-                guard isWhole else {
-                    scan.abandon()
-                    if isSuperseded { await supersede() }
-                    return
-                }
-                scan.finishPage()
-                guard rows.pass.isFirst || sessions.canSend(to: rows.pass.services) else {
-                    scan.abandon()
-                    if await completePass() { return }
-                    continue
-                }
-            case .wait: if await completePass() { return }
-            case .failed:
-                report.isCutShort = true
-                return
-            case .end:
-                while topics?.isOver == false, !inbox.isStopping {
-                    if topics?.isSending != true, await givesWay(isIdle: true) { return end() }
-                    await waitIdly()
-                }
-                if topics?.isOver != false { end() }
-                return
+    private func runGateway(_ index: Int, _ inbox: RunInbox) async -> TokenDeduplicator {
+        let isFirst = index == 0
+        let run = GatewayRun(
+            gateways.isEmpty ? nil : gateways[index], unserved: isFirst ? unserved : [],
+            topics: isFirst ? topics : nil, in: all, inbox
+        ) { part in
+            parts.reports.withLock { $0[index] = part }
+            publish(report)
+        }
+        return await run.run()
+    }
+
+    /// Push services without a gateway, whose rows the first gateway counts.
+    private var unserved: ServiceSet {
+        PushService.allCases.reduce(into: []) { set, service in
+            if !gateways.contains(where: { $0.service == service }) {
+                set.insert(ServiceSet(service))
             }
         }
     }
 
-    /// - Returns: false when the run stops: the rest was not sent.
-    private func send(_ page: RowStage.Page) async -> Bool {
-        var page = page
-        while true {
-            var step: RowStage.Step? = rows.advance(&page, &report)
-            if case .full(let candidate, let isBegun) = step {
-                switch await room(candidate.entry.gateway, isBegun: isBegun) {
-                case .free: step = rows.send(candidate, &report)
-                case .later: step = rows.postpone(candidate, &report)
-                case .none: step = .stop
-                }
-            }
-            switch step {
-            case .end: return true
-            case .stop: return false
-            case .batch: await handleReports()
-            case .full, nil: break
-            }
+    private var report: BroadcastReport { first.with(parts.reports.withLock { $0 }) }
+
+    /// Lets the gateways look up many times a second, or once a second where only time can help.
+    private func tick() async -> TokenDeduplicator? {
+        while !Task.isCancelled {
+            let interval = all.control.isIdle ? Self.idleInterval : all.pace.interval
+            try? await Task.sleep(for: interval)
+            all.control.wake()
         }
+        return nil
     }
 
-    private enum Room {
-        case free
-        /// In another pass.
-        case later
-        /// Never: the run stops.
-        case none
-    }
-
-    /// Waits until another wake-up may leave.
-    private func room(_ gateway: Int, isBegun: Bool) async -> Room {
-        let service = ServiceSet(sessions.service(gateway))
-        while rows.maySend(isBegun: isBegun) {
-            let isDue = rows.isDue
-            if isDue, sessions.readiness(gateway) != .full { return .free }
-            if isDue, rows.pass.lagging.contains(service) { return .later }
-            let isHeldUp =
-                isDue && sessions.isAnotherIdle(than: gateway, of: rows.pass.servicesInTime)
-            if isSlowTail, await givesWay(isIdle: false) {
-                isSuperseded = true
-                return .none
-            }
-            sessions.flush()
-            let before = rows.elapsed
-            await waitForReports()
-            if isHeldUp { rows.holdUp(service, for: rows.elapsed - before) }
+    /// Ends in favour of another broadcast, or a rotation, what only waits.
+    private func watch() async -> TokenDeduplicator? {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.idleInterval)
+            let isIdle = all.control.isIdle
+            guard isIdle || all.control.isSlow,
+                await mustGiveWay(report.counters.hasArrived, isIdle)
+            else { continue }
+            all.control.supersede()
         }
-        return .none
+        return nil
+    }
+}
+
+extension GatewayRun.Surroundings {
+    /// Progress by the rows of both generations.
+    func permille(_ position: RunPosition, pending: Int) -> Int {
+        let previous = Double(store.counters.previousRows.load(ordering: .relaxed))
+        let rows = previous + Double(store.counters.currentRows.load(ordering: .relaxed))
+        let share = rows > 0 ? previous / rows : 0.5
+        return Int(position.progress(previous: share, pending: pending) * 1000)
+    }
+}
+
+/// What others tell the gateways of a run: that the program stops, that the operator ends the run,
+/// that another broadcast is due. It knows which of them send.
+final class RunControl: Sendable {
+    enum Activity {
+        case sending
+        /// What is left is with slow hosts, or waits to be tried again.
+        case slow
+        /// The gateway cannot be used now.
+        case away
+        case over
     }
 
-    /// Waits for the last outcomes of a pass and begins another one, if rows are left.
-    /// - Returns: whether the run has ended here, in favour of what must not wait any more.
-    private func completePass() async -> Bool {
-        sessions.finish(but: rows.pass.lagging)
-        tail = tail ?? (.now, report.counters.sent)
-        guard rows.pass.lagging.isEmpty else {
-            begin(RunPass(rows.pass.lagging))
-            return false
-        }
-        checkpoint.save(savedCounters)
-        while sessions.inFlightCount > 0 || !checkpoint.isComplete, !inbox.isStopping {
-            if sessions.inFlightCount == 0 {
-                // Rows that were in flight when a pass began were left out of it.
-                let left = checkpoint.incompleteServices.subtracting(sessions.unavailableServices)
-                guard left.isEmpty else {
-                    begin(RunPass(left))
-                    return false
-                }
-            }
-            let services = sessions.reopen(now: .now)
-            guard services.isEmpty else {
-                // Said again if it fails again.
-                for service in PushService.allCases where services.contains(.init(service)) {
-                    report.stopped[service] = nil
-                }
-                begin(RunPass(services))
-                return false
-            }
-            let isIdle = sessions.inFlightCount == 0 || sessions.areDelayed
-            if sessions.areWaiting || isSlowTail, await givesWay(isIdle: isIdle) {
-                await supersede()
-                return true
-            }
-            await waitIdly()
-        }
-        checkpoint.save(savedCounters)
-        return false
+    private struct State {
+        var inboxes: [(inbox: RunInbox, activity: Activity)] = []
+        var isStopping = false
+        var isEnding = false
+        var isSuperseded = false
     }
 
-    private func begin(_ next: RunPass) {
-        (inbox.isIdle, report.isWaiting) = (false, false)
-        rows.begin(next)
-        checkpoint.beginPass(for: next.services)
+    private let state = Mutex(State())
+
+    /// The inbox of one more gateway.
+    func makeInbox() -> RunInbox {
+        let inbox = RunInbox()
+        state.withLock { $0.inboxes.append((inbox, .sending)) }
+        return inbox
     }
 
-    /// Waits for a report; when only time can help, for up to a second.
-    private func waitIdly() async {
-        let isEmpty = sessions.inFlightCount == 0
-        let isIdle = (isEmpty || sessions.areDelayed) && topics?.isSending != true
-        // A kill while it waits for minutes must find the counters of now.
-        if isIdle, !inbox.isIdle { checkpoint.close(savedCounters) }
-        (inbox.isIdle, report.isWaiting) = (isIdle, isIdle)
-        if isIdle { publishProgress() }
-        await inbox.wait()
-        if isIdle, isEmpty { return }
-        await handleReports()
-        checkpoint.save(savedCounters)
-    }
-
-    private func givesWay(isIdle: Bool) async -> Bool {
-        let now = UptimeInstant.now
-        guard now >= nextWayCheck else { return false }
-        nextWayCheck = now + Self.idleInterval
-        return await mustGiveWay(report.counters, isIdle)
-    }
-
-    /// Whether a few slow hosts have kept the run for minutes: another broadcast need not wait.
-    private var isSlowTail: Bool {
-        guard let tail else { return false }
-        let time = UptimeInstant.now - tail.start
-        // A pace may be slower still.
-        let few = min(Self.fewPerSecond, rows.perSecond / 2) * (time / .seconds(1))
-        return time > tailPatience && Double(report.counters.sent - tail.sent) < few
-    }
-
-    /// Ends the run in favour of the next: what has no outcome is left to that.
-    private func supersede() async {
-        countUncertain()
-        sessions.cancel()
-        await handleReports()
-        let abandoned = sessions.abandon()
-        checkpoint.withProgress { progress in
-            for entry in abandoned {
-                Self.complete(entry, .retry(.superseded), &progress, &report, &goneRegistrations)
-            }
-        }
-        end()
-    }
-
-    /// What a push service has at the end may arrive.
-    private func countUncertain() { report.counters.uncertain += UInt64(sessions.sentCount) }
-
-    /// - Parameter wasEnded: by the operator.
-    private func end(wasEnded: Bool = false) {
-        report.isComplete = true
-        report.wasEnded = wasEnded
-        report.isWaiting = false
-        checkpoint.save(report.counters)
-        report.counters.end(isWhole: checkpoint.isComplete, inFlight: sessions.inFlightCount)
-        if report.startCounters.rows == 0, !wasEnded {
-            report.previousRows = UInt64(rows.previousRows)
-        }
-    }
-
-    /// Waits for what has left, so that nothing of it is repeated, but not for long.
-    private func quiesce() async {
-        let deadline = UptimeInstant.now + RowStage.stopTimeout
-        while sessions.quiesce(), UptimeInstant.now < deadline { await waitForReports() }
-        await handleReports()
-    }
-
-    private func waitForReports() async {
-        await inbox.wait()
-        await handleReports()
-    }
-
-    private func handleReports() async {
-        sessions.tick()
-        for (gateway, report) in inbox.reports.take() { handle(report, of: gateway) }
-        reportTripped()
-        await deleteGone(isLast: false)
-        checkpoint.saveIfDue(savedCounters)
-        publishProgress()
-    }
-
-    private func handle(_ gatewayReport: GatewayReport, of gateway: Int) {
-        switch gatewayReport {
-        case .completed(let results):
-            Self.complete(
-                results, of: sessions, checkpoint, &report, &goneRegistrations, &repeated)
-        case .retried(let count): report.counters.retried += UInt64(count)
-        case .uncertain(let count): report.counters.uncertain += UInt64(count)
-        case .deferred(let references): references.forEach { putOff(sessions.complete($0)) }
-        case .delayed(let failure):
-            let service = sessions.delay(gateway, failure != nil)
-            if let failure { log(.gatewayStopped(service, failure)) }
-            report.stopped[service] = failure?.message
-        case .failed(let failure):
-            let service = sessions.service(gateway)
-            let reopening = failure.mayPass ? UptimeInstant.now + reopenInterval : nil
-            for entry in sessions.close(gateway, reopening: reopening) {
-                if reopening != nil {
-                    putOff(entry)
-                } else {
-                    report.counters.unsent += 1
-                    checkpoint.complete(entry.segment)
-                }
-            }
-            log(.gatewayStopped(service, failure))
-            report.stopped[service] = failure.message
-        }
-    }
-
-    /// Leaves to another pass what did not leave.
-    private func putOff(_ entry: InFlightTable.Entry) {
-        rows.forget(entry)
-        report.counters.deferred += 1
-        checkpoint.complete(entry.segment, deferring: ServiceSet(entry.service))
-    }
-
-    /// Counts results. All with one look at each property, not one for every row.
-    private static func complete(
-        _ results: [WakeUpResult], of sessions: RunSessions, _ checkpoint: CheckpointWriter,
-        _ report: inout BroadcastReport, _ gone: inout GoneRegistrations,
-        _ repeated: inout TokenDeduplicator
-    ) {
-        sessions.withTable { table in
-            checkpoint.withProgress { progress in
-                for result in results {
-                    let entry = table.complete(result.reference)
-                    if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
-                    complete(entry, result.delivery, &progress, &report, &gone)
-                }
+    func setActivity(_ activity: Activity, of inbox: RunInbox) {
+        state.withLock { state in
+            for index in state.inboxes.indices where state.inboxes[index].inbox === inbox {
+                state.inboxes[index].activity = activity
             }
         }
     }
 
-    private static func complete(
-        _ entry: InFlightTable.Entry, _ delivery: Delivery,
-        _ progress: inout CheckpointWriter.Progress, _ report: inout BroadcastReport,
-        _ gone: inout GoneRegistrations
-    ) {
-        progress.complete(entry.segment)
-        report.add(delivery, to: entry.service, at: entry.host)
-        gone.add(delivery, of: entry)
+    /// Whether nothing but time can help.
+    var isIdle: Bool { areAll { $0 == .away || $0 == .over } }
+    /// Whether nothing but a few slow hosts are left.
+    var isSlow: Bool { areAll { $0 != .sending } }
+
+    private func areAll(_ body: (Activity) -> Bool) -> Bool {
+        state.withLock { $0.inboxes.allSatisfy { body($0.activity) } }
     }
 
-    private func reportTripped() {
-        for gateway in goneRegistrations.tripped {
-            let service = sessions.service(gateway)
-            guard report.tripped.insert(service).inserted else { continue }
-            report.counters.tripped |= 1 << UInt64(gateway)
-            log(.deletionBreakerTripped(service))
-        }
+    func wake() {
+        for (inbox, _) in state.withLock({ $0.inboxes }) { inbox.wake() }
     }
 
-    private func deleteGone(isLast: Bool) async {
-        report.counters.deleted += UInt64(await goneRegistrations.delete(isLast: isLast))
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        wake()
     }
 
-    private var savedCounters: RunCounters {
-        report.counters.saved(inFlight: sessions.inFlightCount)
+    /// Stops the run for good.
+    func end() {
+        state.withLock { $0.isEnding = true }
+        stop()
     }
 
-    private func publishProgress() {
-        if let failure = topics?.update(&report) { log(.gatewayStopped(.fcm, failure)) }
-        report.counters.milliseconds =
-            report.startCounters.milliseconds + UInt64(rows.elapsed / .milliseconds(1))
-        let rest = max(1, store.estimatedRows - rows.previousRows)
-        report.permille = Int(
-            checkpoint.progress(previousRows: rows.previousRows, currentRows: rest) * 1000)
-        publish(report.holding(sessions.inFlightCount))
+    /// Ends gateways that are slow or away.
+    func supersede() {
+        state.withLock { $0.isSuperseded = true }
+        wake()
     }
+
+    var isStopping: Bool { state.withLock { $0.isStopping } }
+    var isEnding: Bool { state.withLock { $0.isEnding } }
+    var isSuperseded: Bool { state.withLock { $0.isSuperseded } }
+}
+
+/// Reports of a gateway's session, and an event for its run.
+final class RunInbox: Sendable {
+    let reports: Mailbox<GatewayReport>
+    private let event = AsyncEvent()
+
+    init() { reports = Mailbox { [event] in event.signal() } }
+    func wake() { event.signal() }
+    func wait() async { await event.wait() }
 }

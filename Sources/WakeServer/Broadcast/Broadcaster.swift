@@ -34,7 +34,7 @@ final class Broadcaster: Sendable {
     private struct State {
         var report = BroadcastReport()
         /// Of the run that goes on, with its number.
-        var running: (run: UInt64, inbox: RunInbox)?
+        var running: (run: UInt64, control: RunControl)?
         var repeated = RepeatedPushes()
         var ended = RunCounters()
         var trippedRuns = TrippedRuns()
@@ -120,7 +120,7 @@ final class Broadcaster: Sendable {
             $0.cancel(now: $1)
         } then: { [self] hadRequests in
             let running = state.withLock { $0.running }
-            running?.inbox.end()
+            running?.control.end()
             report(running?.run ?? (hadRequests == true ? 0 : nil))
         }
     }
@@ -188,10 +188,8 @@ final class Broadcaster: Sendable {
             await schedule.change { $0.lost(now: $1) }
             return await checkpoints.remove()
         }
-        let progress = checkpoint.done.progress(previousRows: 0, currentRows: 1)
-        log(.broadcastResumed(permille: Int(progress * 1000)))
         await planner.sampleRegistrations()
-        await perform(checkpoint)
+        await perform(checkpoint, isResumed: true)
     }
 
     private func start(_ reasons: BroadcastReasons) async -> Bool {
@@ -204,7 +202,8 @@ final class Broadcaster: Sendable {
         }
         let header = Checkpoint.Header(
             run: schedule.history.run + 1, sequence: sequence, reasons: reasons,
-            generation: planner.store.generationNumber)
+            generation: planner.store.generationNumber, seed: SystemRandom.word() >> 11,
+            blockBits: ScanOrder.blockBits(rows: planner.store.estimatedRows))
         // The checkpoint first: see `BroadcastHistory` for the order of writing.
         guard let checkpoint = await room.write({ await self.checkpoints.create(header) }),
             await change({ $0.started(sequence: sequence, now: $1) }) != nil
@@ -242,15 +241,27 @@ final class Broadcaster: Sendable {
         while await change(body) == nil, !Task.isCancelled { _ = await delayRetry() }
     }
 
-    private func perform(_ checkpoint: Checkpoint) async {
-        let inbox = RunInbox()
-        state.withLock { $0.running = (checkpoint.header.run, inbox) }
+    private func perform(_ checkpoint: Checkpoint, isResumed: Bool = false) async {
+        let control = RunControl()
+        let run = BroadcastRun(
+            checkpoint, control: control, planner: planner.frozen,
+            believed: state.withLock { $0.trippedRuns.believed }, recent: recentPushes, log: log,
+            mustGiveWay: { await self.isMoreDue(hasArrived: $0, isIdle: $1) }
+        ) { report in self.state.withLock { $0.report = report } }
+        if isResumed { log(.broadcastResumed(permille: run.start.permille)) }
+        state.withLock { state in
+            state.running = (checkpoint.header.run, control)
+            state.report = run.start
+        }
         // Not cancelled with this task: what is in flight gets a moment to complete.
-        let work = Task { [self] in await runToEnd(checkpoint, inbox) }
-        let last = await withTaskCancellationHandler {
+        let work = Task { await run.run() }
+        let (last, repeated) = await withTaskCancellationHandler {
             await work.value
         } onCancel: {
-            inbox.stop()
+            control.stop()
+        }
+        state.withLock { state in
+            for tokens in repeated { state.repeated.add(tokens, now: .now) }
         }
         let (isComplete, hasArrived) = (last.isComplete, last.counters.hasArrived)
         await changeSchedule { schedule, now in
@@ -262,8 +273,8 @@ final class Broadcaster: Sendable {
             schedule.learn(last.rates)
         }
         if isComplete { await checkpoints.remove() }
-        // A run reads every row once; one that a restart cut in two has not counted all of them.
-        if isComplete, last.previousRows != nil {
+        // A run counts every row once.
+        if isComplete, !last.wasEnded {
             await rotator.tell(rows: Int(clamping: last.counters.rows))
         }
         didEnd(self)
@@ -281,9 +292,9 @@ final class Broadcaster: Sendable {
 
     /// Whether anything is due that a run must not keep waiting.
     /// - Parameter isIdle: whether minutes may pass before the run goes on.
-    private func isMoreDue(_ counters: RunCounters, isIdle: Bool) async -> Bool {
+    private func isMoreDue(hasArrived: Bool, isIdle: Bool) async -> Bool {
         await checkFeed()
-        if schedule.isNextDue(hasArrived: counters.hasArrived) { return true }
+        if schedule.isNextDue(hasArrived: hasArrived) { return true }
         guard isIdle else { return false }
         return await rotator.isDue()
     }
@@ -291,32 +302,6 @@ final class Broadcaster: Sendable {
     private var recentPushes: RecentPushes {
         let runs = schedule.recentRuns
         return state.withLock { $0.repeated.recent(now: .now, runs: runs) }
-    }
-
-    private func runToEnd(_ checkpoint: Checkpoint, _ inbox: RunInbox) async -> BroadcastReport {
-        let planner = planner.frozen
-        var random = SystemRandomNumberGenerator()
-        let order = ScanOrder(rows: planner.store.estimatedRows, using: &random)
-        let writer = CheckpointWriter(checkpoint, order: order, log: log)
-        var report = BroadcastReport(checkpoint)
-        report.plannedSeconds = planner.plannedSeconds
-        state.withLock { $0.report = report }
-        while true {
-            let run = BroadcastRun(
-                report, checkpoint: writer, inbox: inbox, planner: planner,
-                believed: state.withLock { $0.trippedRuns.believed }, recent: recentPushes,
-                log: log,
-                mustGiveWay: { await self.isMoreDue($0, isIdle: $1) }
-            ) { report in self.state.withLock { $0.report = report } }
-            report = await run.run()
-            state.withLock { $0.repeated.add(run.repeated, now: .now) }
-            // A store that cannot be read now may be read again.
-            guard report.isCutShort, !inbox.isStopping else { return report }
-            report.isCutShort = false
-            (report.startCounters, report.startPermille) = (report.counters, report.permille)
-            writer.rewind()
-            try? await Task.sleep(for: .seconds(5))
-        }
     }
 }
 

@@ -2,16 +2,15 @@ import WakeModel
 import WakePush
 import WakeStore
 
-/// The last stages of a run: registrations whose push tokens are gone or invalid pass a deletion
-/// breaker and are deleted in batches, unless they were renewed since they were read. Each gateway
-/// has one breaker for each of the two: strangers, who may register tokens that are none, cannot
+/// The last stages of a gateway's run: registrations whose push tokens are gone or invalid pass a
+/// deletion breaker and are deleted in batches, unless they were renewed since they were read. Each
+/// of the two has a breaker of its own: strangers, who may register tokens that are none, cannot
 /// keep the other one tripped, and a wrong topic does not empty the store.
 struct GoneRegistrations {
-    private typealias Breaker = DeletionBreaker<InFlightTable.Entry>
-
     private let store: Store
-    private var breakers: [(gone: Breaker, invalid: Breaker)]
-    private var released: [InFlightTable.Entry] = []
+    private var gone: DeletionBreaker<InFlightEntry>
+    private var invalid: DeletionBreaker<InFlightEntry>
+    private var released: [InFlightEntry] = []
 
     /// Push tokens may be invalid as often as this for one that may be gone: an alarm shall not be
     /// for strangers to raise cheaply.
@@ -20,45 +19,30 @@ struct GoneRegistrations {
     private static let batch = 256
 
     /// - Parameters:
-    ///   - services: of the gateways.
-    ///   - tripped: gateways whose breaker tripped before a restart, a bit each by index.
-    ///   - believed: push services that have said the same in run after run.
-    init(
-        _ store: Store, services: [PushService], perMille: Int, tripped: UInt64,
-        believed: Set<PushService>
-    ) {
+    ///   - isTripped: whether the breaker tripped before a restart.
+    ///   - isBelieved: whether the push service has said the same in run after run.
+    init(_ store: Store, perMille: Int, isTripped: Bool, isBelieved: Bool) {
         self.store = store
-        breakers = services.enumerated().map { index, service in
-            let isTripped = tripped & 1 << UInt64(index) != 0
-            let gone = believed.contains(service) ? 1000 : perMille
-            let invalid = min(1000, Self.invalidFactor * gone)
-            return (
-                Breaker(perMille: gone, isTripped: isTripped),
-                Breaker(perMille: invalid, isTripped: isTripped)
-            )
-        }
+        let share = isBelieved ? 1000 : perMille
+        gone = DeletionBreaker(perMille: share, isTripped: isTripped)
+        invalid = DeletionBreaker(
+            perMille: min(1000, Self.invalidFactor * share), isTripped: isTripped)
     }
 
-    var tripped: [Int] {
-        breakers.indices.filter { breakers[$0].gone.isTripped || breakers[$0].invalid.isTripped }
-    }
+    var isTripped: Bool { gone.isTripped || invalid.isTripped }
 
-    mutating func add(_ delivery: Delivery, of entry: InFlightTable.Entry) {
+    mutating func add(_ delivery: Delivery, of entry: InFlightEntry) {
         switch delivery {
         case .accepted:
-            breakers[entry.gateway].gone.accepted()
-            breakers[entry.gateway].invalid.accepted()
-        case .gone: released += breakers[entry.gateway].gone.gone(entry)
-        case .invalid: released += breakers[entry.gateway].invalid.gone(entry)
+            gone.accepted()
+            invalid.accepted()
+        case .gone: released += gone.gone(entry)
+        case .invalid: released += invalid.gone(entry)
         case .retry: break
         }
     }
 
-    mutating func finish() {
-        for index in breakers.indices {
-            released += breakers[index].gone.finish() + breakers[index].invalid.finish()
-        }
-    }
+    mutating func finish() { released += gone.finish() + invalid.finish() }
 
     /// Deletes what is released, when it is a batch or the last, and returns how many.
     mutating func delete(isLast: Bool) async -> Int {

@@ -28,6 +28,12 @@ package struct HostCounts: Sendable, Equatable {
         counts[kind, default: [:]][outcome, default: 0] += 1
     }
 
+    mutating func add(_ other: HostCounts) {
+        for (kind, counts) in other.counts {
+            self.counts[kind, default: [:]].merge(counts, uniquingKeysWith: +)
+        }
+    }
+
     /// Kinds of host with rows in the run.
     var kinds: [PushHostKind] { PushHostKind.allCases.filter { counts[$0] != nil } }
 

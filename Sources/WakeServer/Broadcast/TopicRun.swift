@@ -40,15 +40,17 @@ final class TopicRun: Sendable {
     /// Whether it waits for nothing but its own pace.
     var isSending: Bool { state.withLock { !$0.isOver && $0.failure == nil } }
 
+    /// What keeps it from sending, for the operator.
+    var message: String? { state.withLock { $0.failure?.message } }
+
     /// Adds what happened since the last call.
     /// - Returns: a failure that was not reported before.
-    func update(_ report: inout BroadcastReport) -> GatewayFailure? {
+    func update(_ counters: inout RunCounters) -> GatewayFailure? {
         state.withLock { state in
-            report.counters.topics = UInt64(state.sent)
-            report.counters.uncertain += UInt64(state.uncertain)
+            counters.topics = UInt64(state.sent)
+            counters.uncertain += UInt64(state.uncertain)
             state.uncertain = 0
             guard (state.failure != nil) != state.isReported else { return nil }
-            report.stopped[.fcm] = state.failure?.message
             state.isReported = state.failure != nil
             return state.failure
         }

@@ -13,7 +13,8 @@ struct CheckpointTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/checkpoint" }
     private let header = Checkpoint.Header(
-        run: 12, sequence: 1842, reasons: [.heartbeat, .asked], generation: 3)
+        run: 12, sequence: 1842, reasons: [.heartbeat, .asked], generation: 3, seed: 0x1234,
+        blockBits: 9)
 
     init() throws {
         directory = try TemporaryDirectory()
@@ -30,107 +31,130 @@ struct CheckpointTests {
         }
     }
 
-    @Test("what was marked and counted is there after the process is gone")
+    private func position(_ accepted: UInt64) -> RunPosition {
+        var position = RunPosition()
+        position.next = 0x1_2345_6000
+        position.noted = [0x1_0000_5000, 0x7000]
+        position.counters.accepted = accepted
+        position.counters.milliseconds = 1 << 53
+        return position
+    }
+
+    private func writer(_ checkpoint: Checkpoint, _ service: PushService = .fcm) -> PositionWriter {
+        PositionWriter(checkpoint, service, log: Log(level: .error))
+    }
+
+    @Test("what was saved is there after the process is gone, of each gateway its own")
     func resume() throws {
-        var checkpoint = try Checkpoint.create(path, header)
-        let runs = [
-            BucketRange(.previous, first: 1_048_575, last: 1_048_575),
-            BucketRange(.previous, first: 13, last: 60),
-        ]
-        for run in runs { try checkpoint.markDone(run) }
-        var counters = RunCounters()
-        counters.rows = 7
-        counters.milliseconds = 1 << 53
-        counters.tripped = 5
-        try checkpoint.save(counters)
-
-        let again = try resumed()
-        #expect(again.header == header)
-        #expect(again.counters == counters)
-        #expect(again.done == checkpoint.done)
-        for bucket in 0..<UInt32(1_048_576) {
-            let isDone = bucket == 1_048_575 || (13...60).contains(bucket)
-            #expect(again.done.previous.contains(bucket) == isDone)
-            #expect(!again.done.current.contains(bucket))
-        }
-        #expect(again.done.previous.count == 49)
-    }
-
-    @Test("any marks read back as made, through any number of openings")
-    func roundTrip() throws {
-        var random = SplitMix64(seed: 3)
-        var checkpoint = try Checkpoint.create(path, header)
-        for _ in 0..<20 {
-            for _ in 0..<50 {
-                let first = UInt32.random(in: 0..<1_048_576, using: &random)
-                let last = UInt32.random(
-                    in: first...min(1_048_575, first + 5000), using: &random)
-                try checkpoint.markDone(BucketRange(.previous, first: first, last: last))
-            }
+        let checkpoint = try Checkpoint.create(path, header)
+        var (fcm, apns) = (writer(checkpoint), writer(checkpoint, .apns))
+        for number in 0..<9 as Range<UInt64> {
+            let pending: [UInt64] = [0x3456, 0x1_0000_0001, 0x1_0000_0FFF]
+            fcm.save(position(number).numbers(at: 0x1_2345_6789, pending: pending))
+            apns.save(position(number + 100).numbers(at: 0x1000, pending: []))
             let again = try resumed()
-            #expect(again.done == checkpoint.done)
-            checkpoint = again
+            #expect(again.header == header && Set(again.positions.keys) == [.fcm, .apns])
+            let position = try #require(again.positions[.fcm])
+            #expect(position.counters == self.position(number).counters)
+            // A place of the previous generation is read again: current is read after it.
+            #expect(position.next == ScanOrder.currentStart && position.counted == 0x1_2345_6000)
+            #expect(position.again == [0x3000..<0x4000, 0x1_0000_0000..<0x1_0000_1000])
+            #expect(position.noted == [0x7000, 0x1_0000_5000])
+            let other = try #require(again.positions[.apns])
+            #expect(other.next == 0x1000 && other.counters.accepted == number + 100)
         }
-        for chunk in 0..<UInt32(64) {
-            let run = BucketRange(.previous, first: chunk * 16_384, last: chunk * 16_384 + 16_383)
-            try checkpoint.markDone(run)
-        }
-        try checkpoint.markDone(BucketRange(.current, first: 0, last: 1_048_575))
-        checkpoint.flush()
-        let walked = try resumed()
-        #expect(walked.done.progress(previousRows: 1, currentRows: 1) == 1)
     }
 
-    @Test("marks made together are written as those made one by one")
-    func together() throws {
-        var random = SplitMix64(seed: 11)
-        var one = try Checkpoint.create(path, header)
-        let otherPath = directory.path + "/other"
-        var many = try Checkpoint.create(otherPath, header)
-        for round in 0..<40 {
-            var ranges: [CompletionTracker.Completed] = (0..<60).map { _ in
-                let generation = Generation.allCases[Int.random(in: 0...1, using: &random)]
-                // Near each other, so that some are written with what lies between.
-                let first = UInt32.random(in: 0..<40_000, using: &random)
-                let last = first + UInt32.random(in: 0..<30, using: &random)
-                return (
-                    BucketRange(generation, first: first, last: last),
-                    ServiceSet(rawValue: UInt8.random(in: 0...255, using: &random))
-                )
+    @Test("a list that is too long is coarser, and never leaves anything out")
+    func longLists() throws {
+        var random = SplitMix64(seed: 3)
+        for count in [16_383, 16_384, 100_000] {
+            let places = (0..<count).map { _ in UInt64.random(in: 0..<ScanOrder.end, using: &random) }
+            var position = RunPosition()
+            position.noted = places
+            let noted = try #require(
+                RunPosition(position.numbers(at: ScanOrder.end, pending: [])))
+            let buckets = Set(noted.noted.map { $0 >> RunPosition.bucketBits })
+            #expect(places.allSatisfy { buckets.contains($0 >> RunPosition.bucketBits) })
+            let pending = try #require(
+                RunPosition(RunPosition().numbers(at: ScanOrder.end, pending: places.sorted())))
+            let isLeft = places.allSatisfy { place in
+                place >= pending.next || pending.again.contains { $0.contains(place) }
             }
-            if round == 20 {
-                // From here on marks of current are written for one push service.
-                let all = BucketRange(.previous, first: 0, last: 1_048_575)
-                ranges.append((all, ServiceSet(.fcm)))
-            }
-            ranges.sort { $0.range.first < $1.range.first }
-            for (range, services) in ranges { try one.markDone(range, for: services) }
-            try many.markDone(ranges)
-            #expect(try Files.read(path, limit: 1 << 22) == Files.read(otherPath, limit: 1 << 22))
+            #expect(isLeft)
         }
-        #expect(one.done == many.done)
+    }
+
+    @Test("a copy that a kill cut short is not believed: the one before it is", arguments: [8, 3000])
+    func torn(_ count: Int) throws {
+        let checkpoint = try Checkpoint.create(path, header)
+        var writer = writer(checkpoint)
+        // The first copy is flushed, the others lie in turn in the two that are not.
+        for number in 0..<3 as Range<UInt64> {
+            let pending = (0..<count).map { UInt64($0) << 12 }
+            writer.save(position(number).numbers(at: 1 << 32, pending: pending))
+        }
+        let good = try Files.read(path, limit: 1 << 22)
+        var kills = 0
+        let offsets = stride(from: 4096, to: good.count, by: 8).filter { good[$0] != 0 }
+        for offset in offsets.prefix(30) + offsets.suffix(30) {
+            var bytes = good
+            bytes[offset] ^= 1
+            try Files.replace(path, with: bytes.span)
+            let accepted = try resumed().positions[.fcm]?.counters.accepted
+            #expect(accepted == 2 || accepted == 1)
+            if accepted == 1 { kills += 1 }
+        }
+        #expect(kills > 3)
     }
 
     @Test("the bytes are those of the table")
     func layout() throws {
-        var checkpoint = try Checkpoint.create(path, header)
-        try checkpoint.markDone(BucketRange(.previous, first: 9, last: 9))
+        let checkpoint = try Checkpoint.create(path, header)
+        var writer = writer(checkpoint)
+        writer.save(RunPosition().numbers(at: 0x2000, pending: [0x1000]))
         let bytes = try Files.read(path, limit: 1 << 22)
-        #expect(bytes.count == 2_101_248)
+        #expect(bytes.count == 2_105_344)
         #expect(String(decoding: bytes[..<8], as: UTF8.self) == "RVLCHECK")
-        #expect(bytes[8...9] == [2, 3])
+        #expect(bytes[8...10] == [3, 3, 9])
         #expect(bytes[16..<24] == [12, 0, 0, 0, 0, 0, 0, 0])
         #expect(bytes[24..<32] == [0x32, 7, 0, 0, 0, 0, 0, 0])
         #expect(bytes[32..<40] == [3, 0, 0, 0, 0, 0, 0, 0])
-        let checksum = Blake2b.hash(bytes.span.extracting(0..<40))
-        #expect(Array(bytes[40..<72]) == checksum)
-        #expect(bytes[72..<4096].allSatisfy { $0 == 0 })
-        #expect(bytes[4096..<4105].allSatisfy { $0 == 0 } && bytes[4105] == 0xFF)
-        #expect(bytes[4106...].allSatisfy { $0 == 0 })
-        let fcm = BucketRange(.previous, first: 2, last: 2)
-        try checkpoint.markDone(fcm, for: ServiceSet(.fcm))
-        #expect(try Files.read(path, limit: 1 << 22)[4098] == 4)
+        #expect(bytes[40..<48] == [0x34, 0x12, 0, 0, 0, 0, 0, 0])
+        let checksum = Blake2b.hash(bytes.span.extracting(0..<48))
+        #expect(Array(bytes[48..<80]) == checksum)
+        // FCM is the third push service, and the first copy is flushed: of four the third or fourth.
+        let place = 4096 + 256 * (4 * 2 + 3)
+        #expect(bytes[place] == 1 && bytes[place + 16] == 2 && bytes[place + 24] == 2)
+        #expect(bytes[place + 32] == 1 && bytes[place + 40] == 0)
+        let list = 8192 + 131_072 * (4 * 2 + 3)
+        #expect(bytes[list] == 1)
+        let rest = bytes.indices.filter { $0 >= 80 && bytes[$0] != 0 }
+        #expect(rest.allSatisfy { (place..<place + 256).contains($0) || $0 == list })
         #expect(try FileStatus(of: path).isPrivate)
+    }
+
+    @Test("a file that cannot be written to does not keep the run from its end")
+    func unwritable() throws {
+        let checkpoint = try Checkpoint.create(path, header)
+        var writer = writer(checkpoint)
+        // Every write to the descriptor of the checkpoint fails from now on, as on a full disk.
+        let full = unsafe open("/dev/full", O_RDWR | O_CLOEXEC)
+        defer { close(full) }
+        for descriptor in 3..<Int32(1024) where Self.target(of: descriptor) == path {
+            #expect(dup2(full, descriptor) == descriptor)
+        }
+        for number in 0..<9 as Range<UInt64> {
+            writer.save(position(number).numbers(at: 0, pending: []))
+        }
+        #expect(try resumed().positions.isEmpty)
+    }
+
+    private static func target(of descriptor: Int32) -> String? {
+        var path = [CChar](repeating: 0, count: 4096)
+        let count = unsafe readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)
+        guard count > 0 else { return nil }
+        return String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     @Test("no file is no run; a removed file is no file")
@@ -148,12 +172,16 @@ struct CheckpointTests {
     )
     func erased() throws {
         let good = try {
-            _ = try Checkpoint.create(path, header)
+            var writer = writer(try Checkpoint.create(path, header))
+            for number in 0..<5 as Range<UInt64> {
+                writer.save(position(number).numbers(at: 1 << 32, pending: [5, 7 << 20]))
+            }
             return try Files.read(path, limit: 1 << 22)
         }()
         var random = SplitMix64(seed: 17)
         let places = [
-            128..<240, 128..<136, 232..<240, 136..<4096, 4096..<8192, 4096..<2_101_248, 9..<10,
+            4096..<8192, 6144..<7168, 6144..<6400, 136..<4096, 8192..<12_288, 4096..<2_105_344,
+            9..<10,
         ]
         for trial in 0..<60 {
             var place = places[trial % places.count]
@@ -164,19 +192,12 @@ struct CheckpointTests {
             var bytes = good
             for index in place { bytes[index] = trial.isMultiple(of: 2) ? 0xFF : 0 }
             try Files.replace(path, with: bytes.span)
-            guard var checkpoint = (try? Checkpoint.open(path)) ?? nil else { continue }
-            var counters = checkpoint.counters
-            counters.read(isAgain: false)
-            counters.add(checkpoint.counters)
-            counters = counters.saved(inFlight: 1000)
-            counters.end(isWhole: trial.isMultiple(of: 3), inFlight: 1000)
-            try checkpoint.save(counters)
-            try checkpoint.markDone(BucketRange(.previous, first: 7, last: 9))
-            let progress = checkpoint.done.progress(previousRows: 0, currentRows: 1)
-            #expect((0...1).contains(progress))
-            var order = ScanOrder(start: 5, blocks: 64, using: &random)
-            _ = order.next(notIn: checkpoint.done)
-            #expect(try Checkpoint.open(path)?.counters == counters)
+            guard let checkpoint = (try? Checkpoint.open(path)) ?? nil else { continue }
+            let position = checkpoint.positions[.fcm] ?? RunPosition()
+            #expect((0...1).contains(position.progress(previous: 0.5, pending: 1000)))
+            var writer = writer(checkpoint)
+            writer.save(position.numbers(at: position.next, pending: []))
+            #expect(try resumed().positions[.fcm]?.counters == position.counters)
         }
     }
 
@@ -189,7 +210,7 @@ struct CheckpointTests {
             return try Files.read(path, limit: 1 << 22)
         }()
         func put(_ bytes: [UInt8]) throws { try Files.replace(path, with: bytes.span) }
-        for count in [0, 1, 8, 127, 128, 256, 4096, 1_052_672, 2_101_247] {
+        for count in [0, 1, 8, 127, 128, 256, 4096, 1_052_672, 2_105_343] {
             try put(Array(good[..<count]))
             #expect(fault() == (count < 8 ? .foreign : .damaged), "\(count) bytes")
         }
@@ -209,7 +230,7 @@ struct CheckpointTests {
         bytes[300] = 1
         try put(bytes)
         #expect(fault() == .damaged)
-        try put([UInt8](repeating: 0x41, count: 2_101_248))
+        try put([UInt8](repeating: 0x41, count: 2_105_344))
         #expect(fault() == .foreign)
         try put(good)
         _ = try resumed()

@@ -45,13 +45,20 @@ struct RunPaceTests {
         #expect(send(&slow, at: .max) == 2)
     }
 
-    @Test("without a plan nothing waits, and the last of a stopping run need not")
+    @Test("without a plan nothing waits")
     func unlimited() {
         var pace = RunPace()
         #expect(send(&pace, at: 0, upTo: 100_000) == 100_000)
-        var slow = RunPace(pushes: 1, over: 10)
-        slow.allowOne()
-        #expect(send(&slow, at: 0) == 1)
+    }
+
+    @Test("rows of other gateways are counted: each gateway leaves them their share")
+    func others() {
+        var pace = RunPace(pushes: 1000, over: 1)
+        #expect(send(&pace, at: 0) == 0)
+        #expect(send(&pace, at: 10_000_000, upTo: 1) == 1)
+        pace.spend(29)
+        #expect(send(&pace, at: 29_000_000) == 0)
+        #expect(send(&pace, at: 35_000_000) == 5)
     }
 
     @Test("a slow run looks seldom at what may leave, a fast one every two milliseconds")

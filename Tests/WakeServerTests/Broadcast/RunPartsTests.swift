@@ -19,7 +19,8 @@ extension TokenDeduplicator {
     private mutating func hash(of token: PushToken) -> UInt64 {
         let zeros = [UInt8](repeating: 0, count: 32)
         let identity = RowIdentity(id: zeros.span, sealed: zeros.span)
-        return hashes(of: [StoreRow(identity: identity, token: token)])[0]
+        return hashes(
+            of: [StoreRow(identity: identity, token: token)], for: token.service)[0]
     }
 }
 
@@ -127,182 +128,33 @@ struct TokenDeduplicatorTests {
     }
 }
 
-@Suite("The in-flight table")
-struct InFlightTableTests {
-    private func entry(_ number: Int, gateway: Int = 0) -> InFlightTable.Entry {
-        let id = [UInt8](repeating: UInt8(number & 255), count: Limits.idBytes)
-        let sealed = [UInt8](repeating: 0, count: Limits.sealedBytes)
-        return InFlightTable.Entry(
-            row: RowIdentity(id: id.span, sealed: sealed.span), service: .fcm, host: nil,
-            hash: UInt64(number), generation: .current, gateway: gateway, segment: 0)
-    }
-
-    @Test("references are distinct, used again, and bounded by the capacity")
-    func slots() throws {
-        var rows = InFlightTable(capacities: [3, 1])
-        let slots = (0..<3).map { rows.insert(entry($0)) }
-        #expect(Set(slots).count == 3 && rows.isFull(0) && rows.count == 3)
-        #expect(!rows.isFull(1) && rows.count(of: 1) == 0)
-        #expect(rows.remove(slots[1]).row.id.first == 1)
-        #expect(!rows.isFull(0))
-        #expect(rows.insert(entry(9)) == slots[1])
-        #expect(rows.remove(slots[1]).row.id.first == 9 && rows.count == 2)
-    }
-
-    @Test("a gateway that stops frees its own entries and no others")
-    func removeAll() throws {
-        var rows = InFlightTable(capacities: [100, 100])
-        var kept: [Int] = []
-        for number in 0..<100 {
-            let slot = rows.insert(entry(number, gateway: number % 2))
-            if number % 2 == 0 { kept.append(slot) }
-        }
-        #expect(rows.removeAll(of: 1).count == 50)
-        #expect(rows.removeAll(of: 1).isEmpty && rows.count(of: 1) == 0)
-        let ids: [UInt8] = kept.map { rows.remove($0).row.id[0] }
-        #expect(ids == Array(stride(from: 0, to: 100, by: 2)))
-        #expect(rows.count == 0)
-    }
-}
-
-/// The tracker against a plain model of a scan.
-@Suite("The completion tracker")
-struct CompletionTrackerTests {
-    private static func buckets(_ completed: [CompletionTracker.Completed]) -> [UInt32] {
-        completed.flatMap { Array($0.range.first...$0.range.last) }
-    }
-
-    @Test("a range without rows is done when it has been read")
-    func empty() {
-        var tracker = CompletionTracker()
-        tracker.begin([BucketRange(.current, first: 5, last: 900)])
-        #expect(Self.takeDone(&tracker).isEmpty)
-        tracker.endRanges()
-        #expect(Self.takeDone(&tracker) == Array(5...900))
-    }
-
-    @Test("a bucket is done when its last row was read and all of its rows are complete")
-    func order() {
-        var tracker = CompletionTracker()
-        tracker.begin([BucketRange(.current, first: 0, last: 9)])
-        let first = tracker.didRead(3).segment
-        let second = tracker.didRead(3).segment
-        tracker.complete(first)
-        tracker.complete(second)
-        // More rows of bucket 3 may come.
-        #expect(Self.takeDone(&tracker).isEmpty)
-        let third = tracker.didRead(4).segment
-        #expect(Self.takeDone(&tracker) == [0, 1, 2, 3])
-        tracker.endRanges()
-        #expect(Self.takeDone(&tracker) == [5, 6, 7, 8, 9])
-        tracker.complete(third)
-        #expect(Self.takeDone(&tracker) == [4])
-    }
-
-    @Test("a row that is deferred leaves its bucket to another pass of its push service")
-    func deferred() {
-        var tracker = CompletionTracker()
-        tracker.begin([BucketRange(.current, first: 0, last: 9)])
-        let rows = [3, 3, 5].map { tracker.didRead($0).segment }
-        tracker.endRanges()
-        #expect(tracker.pendingRanges.map(\.last) == [3, 5])
-        tracker.complete(rows[0], deferring: ServiceSet(.fcm))
-        tracker.complete(rows[1])
-        tracker.complete(rows[2])
-        let completed = tracker.takeCompleted()
-        #expect(completed.map(\.range.first) == [0, 4])
-        #expect(completed[0].services == ServiceSet.all.subtracting(ServiceSet(.fcm)))
-        #expect(completed[1].services == .all && tracker.pendingRanges.isEmpty)
-    }
-
-    @Test("a bucket in which a range was abandoned is neither done nor pending afterwards")
-    func abandonedBucket() {
-        var tracker = CompletionTracker()
-        tracker.begin([BucketRange(.current, first: 0, last: 9)])
-        let rows = [2, 6].map { tracker.didRead($0).segment }
-        tracker.abandonRanges()
-        tracker.begin([BucketRange(.current, first: 20, last: 29)])
-        let other = tracker.didRead(21).segment
-        #expect(tracker.pendingRanges.map(\.last) == [2, 6, 21])
-        for row in rows + [other] { tracker.complete(row) }
-        tracker.endRanges()
-        #expect(Self.takeDone(&tracker) == [0, 1, 2] + Array(20...29))
-        #expect(tracker.pendingRanges.isEmpty)
-    }
-
-    @Test("what an abandoned range has not reached is not done, nor its last bucket")
-    func abandoned() {
-        var tracker = CompletionTracker()
-        tracker.begin([BucketRange(.current, first: 0, last: 9)])
-        let one = tracker.didRead(2).segment
-        let other = tracker.didRead(6).segment
-        tracker.abandonRanges()
-        tracker.complete(other)
-        tracker.complete(one)
-        #expect(Self.takeDone(&tracker) == [0, 1, 2])
-    }
-
-    @Test("of several ranges those that rows have passed are done, also without a row")
-    func severalRanges() {
-        var tracker = CompletionTracker()
-        let starts: [UInt32] = [20, 0, 40, 60]
-        tracker.begin(starts.map { BucketRange(.current, first: $0, last: $0 + 9) })
-        let first = tracker.didRead(21).segment
-        let last = tracker.didRead(45)
-        #expect(!last.isBegun && tracker.didRead(45).isBegun)
-        #expect(Self.takeDone(&tracker) == Array(0...9) + Array(22...29))
-        tracker.complete(first)
-        tracker.abandonRanges()
-        #expect(Self.takeDone(&tracker) == [20, 21])
-        tracker.begin([BucketRange(.current, first: 40, last: 49)])
-        tracker.endRanges()
-        #expect(Self.takeDone(&tracker) == Array(40...49))
-    }
-
-    private static func takeDone(_ tracker: inout CompletionTracker) -> [UInt32] {
-        buckets(tracker.takeCompleted())
-    }
-
-    @Test("in any scan every bucket is done once, and never before its rows", arguments: 0..<30)
-    func anyScan(_ seed: UInt64) {
+@Suite("Wake-ups without an outcome")
+struct PendingPlacesTests {
+    @Test("in any order of outcomes, holes and the rest are what a plain model says", arguments: 0..<8)
+    func anyOrder(_ seed: UInt64) {
         var random = SplitMix64(seed: seed)
-        func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
-        var tracker = CompletionTracker()
-        var pending: [(number: Int, bucket: UInt32)] = []
-        var done: Set<UInt32> = []
-        func check() {
-            for bucket in Self.takeDone(&tracker) {
-                #expect(done.insert(bucket).inserted)
-                #expect(!pending.contains { $0.bucket == bucket })
+        var places = PendingPlaces()
+        var model: [(place: UInt64, number: Int, isDone: Bool)] = []
+        var skipped = 0
+        for place in 0..<6000 as Range<UInt64> {
+            if place % 7 == 0 {
+                places.skip()
+                skipped = model.count
+            } else {
+                model.append((place, places.append(place), false))
             }
-        }
-        var start: UInt32 = 0
-        while start < 3000 {
-            // Some ranges at once, in any order, as blocks are; some without a row.
-            let ranges = (0...draw(4)).map { _ in
-                let range = BucketRange(.current, first: start, last: start + UInt32(draw(200)))
-                start = range.last + 1
-                return range
-            }.shuffled(using: &random)
-            tracker.begin(ranges)
-            for range in ranges {
-                let rows = draw(3) == 0 ? 0 : 6
-                for bucket in range.first...range.last {
-                    for _ in 0..<max(0, draw(6) - 9 + rows) {
-                        pending.append((tracker.didRead(bucket).segment, bucket))
-                    }
-                    while !pending.isEmpty, draw(3) > 0 {
-                        tracker.complete(pending.remove(at: draw(pending.count)).number)
-                    }
-                    check()
-                }
+            // The oldest are done first, but not all of them.
+            for index in model.indices.suffix(300)
+            where !model[index].isDone && Int.random(in: 0..<60, using: &random) == 0 {
+                places.complete(model[index].number)
+                model[index].isDone = true
             }
-            tracker.endRanges()
+            guard place % 100 == 0 else { continue }
+            #expect(places.left == model.filter { !$0.isDone }.map(\.place))
+            let end = max(skipped, (model.lastIndex(where: \.isDone) ?? -1) + 1)
+            #expect(places.holes.places == model[..<end].filter { !$0.isDone }.map(\.place))
+            #expect(places.holes.next == (end < model.count ? model[end].place : nil))
         }
-        for row in pending { tracker.complete(row.number) }
-        pending = []
-        check()
-        #expect(done == Set(0..<start))
     }
 }
 
@@ -321,11 +173,28 @@ struct BroadcastReportTests {
         #expect((object["stopped"] as? [String: String])?.isEmpty == true)
     }
 
+    @Test("a run is as far as the gateway that is furthest behind, without those that are away")
+    func parts() {
+        func part(_ permille: Int, _ accepted: UInt64, isWaiting: Bool = false) -> BroadcastReport {
+            var part = BroadcastReport()
+            (part.permille, part.isWaiting) = (permille, isWaiting)
+            (part.isComplete, part.counters.accepted) = (permille == 1000, accepted)
+            (part.counters.rows, part.counters.milliseconds) = (accepted + 1, accepted * 10)
+            return part
+        }
+        let report = BroadcastReport().with([part(700, 5), part(400, 6), part(100, 7, isWaiting: true)])
+        #expect(report.permille == 400 && !report.isComplete && !report.isWaiting)
+        #expect(report.counters.accepted == 18 && report.counters.rows == 21)
+        #expect(report.counters.milliseconds == 70)
+        let waiting = report.with([part(1000, 5), part(100, 7, isWaiting: true)])
+        #expect(waiting.isWaiting && waiting.permille == 100 && waiting.counters.accepted == 12)
+        #expect(report.with([part(1000, 5), part(1000, 6)]).isComplete)
+    }
+
     @Test("what is written is read by another reader of JSON")
     func encoded() throws {
         var report = BroadcastReport()
         (report.run, report.sequence, report.isRunning) = (7, 1 << 40, true)
-        report.isCutShort = true
         (report.counters.rows, report.counters.accepted) = (10, 4)
         (report.counters.gone, report.counters.deleted) = (3, 2)
         (report.counters.duplicates, report.counters.unserved) = (5, 6)
@@ -349,7 +218,7 @@ struct BroadcastReportTests {
             "asked": 9,
         ]
         for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
-        #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)
+        #expect(object["running"] as? Bool == true)
         #expect(object["mostlyRefused"] as? Bool == true)
         #expect(
             object["hosts"] as? [String: [String: Int]] == [

@@ -7,239 +7,141 @@ import WakeStore
 
 @Suite("The scan order")
 struct ScanOrderTests {
-    /// Every range until the end, each marked done when it is returned.
-    private func ranges(
-        _ order: ScanOrder, from done: CompletedBuckets = CompletedBuckets()
-    ) -> [BucketRange] {
-        var (order, done) = (order, done)
-        var ranges: [BucketRange] = []
-        while case .range(let range) = order.next(notIn: done) {
-            let before = done[range.generation].count
-            done.insert(range)
-            // None of it was there before.
-            #expect(done[range.generation].count == before + range.count)
-            ranges.append(range)
+    @Test("every place has one beginning of an id, and every beginning one place", arguments: 1...12)
+    func permutation(_ bits: UInt8) {
+        let order = ScanOrder(seed: UInt64(bits), blockBits: bits)
+        var random = SplitMix64(seed: 1)
+        for _ in 0..<2000 {
+            let prefix = UInt32(truncatingIfNeeded: random.next())
+            for generation in Generation.allCases {
+                let place = order.place(of: prefix, in: generation)
+                #expect(place < ScanOrder.end && ScanOrder.generation(at: place) == generation)
+                let ranges = order.ids(at: place..<place + 1)
+                #expect(ranges.count == 1 && ranges[0].prefixes == prefix...prefix)
+            }
         }
-        #expect(order.next(notIn: done) == .end)
-        #expect(done.previous.isComplete && done.current.isComplete)
-        return ranges
     }
 
-    @Test(
-        "previous comes before current, each once around from the start",
-        arguments: [0, 4711, 1_048_575] as [UInt32])
-    func order(_ start: UInt32) {
-        let ranges = ranges(ScanOrder(inOrderFrom: start))
-        let around = (0..<UInt32(1_048_576)).map { (start + $0) % 1_048_576 }
-        let half = ranges.count / 2
-        #expect(ranges.prefix(half).flatMap { $0.first...$0.last } == around)
-        #expect(ranges.prefix(half).allSatisfy { $0.generation == .previous })
-        #expect(ranges.dropFirst(half).flatMap { $0.first...$0.last } == around)
-        #expect(ranges.dropFirst(half).allSatisfy { $0.generation == .current })
+    @Test("the ids at all places are all ids, once, in blocks that are not in their order")
+    func whole() {
+        let order = ScanOrder(seed: 5, blockBits: 12)
+        let ranges = order.ids(at: 0..<ScanOrder.currentStart).map(\.prefixes)
+        #expect(ranges.count == 4096)
+        let sorted = ranges.sorted { $0.lowerBound < $1.lowerBound }
+        #expect(sorted != ranges && sorted[0].lowerBound == 0)
+        #expect(zip(sorted, sorted.dropFirst()).allSatisfy { $0.upperBound + 1 == $1.lowerBound })
+        #expect(sorted.last?.upperBound == .max)
+        let current = order.ids(at: ScanOrder.currentStart..<ScanOrder.end).map(\.prefixes)
+        #expect(current == ranges)
+        #expect(order.ids(at: 0..<order.widest).count == ScanOrder.blocksAtOnce)
     }
 
-    @Test("every bucket comes once in each generation, in the same order of blocks, not by number")
-    func blocks() {
-        var random = SplitMix64(seed: 5)
-        let ranges = ranges(ScanOrder(start: 777, blocks: 4096, using: &random))
-        let previous = ranges.filter { $0.generation == .previous }
-        let current = ranges.filter { $0.generation == .current }
-        #expect(ranges == previous + current)
-        #expect(previous.map(\.first) == current.map(\.first))
-        #expect(previous.first?.first == 777)
-        #expect(previous.count > 4000 && previous.map(\.first) != previous.map(\.first).sorted())
+    @Test("an order is that of its seed for ever: a run goes on under another build")
+    func vector() {
+        let order = ScanOrder(seed: 42, blockBits: 3)
+        let blocks = order.ids(at: 0..<ScanOrder.currentStart).map { $0.prefixes.lowerBound >> 29 }
+        #expect(blocks == Self.vector, "\(blocks)")
     }
+
+    /// By another program of a few lines.
+    private static let vector: [UInt32] = [3, 1, 6, 2, 4, 0, 7, 5]
 
     @Test("the number of blocks grows with the store, up to 4,096")
-    func blockCount() {
+    func blockBits() {
         #expect(
-            [0, 64, 65, 1000, 5_000_000].map { ScanOrder.blockCount(rows: $0) } == [
-                64, 64, 128, 1024, 4096,
-            ])
+            [0, 64, 65, 1000, 5_000_000].map { ScanOrder.blockBits(rows: $0) } == [6, 6, 7, 10, 12])
     }
 
-    @Test("ranges never wrap, overlap, or contain a bucket that is done", arguments: [1, 64, 4096])
-    func partlyDone(_ blocks: Int) {
-        var random = SplitMix64(seed: 1)
-        var done = CompletedBuckets()
-        for _ in 0..<500 {
-            for generation in [Generation.previous, .current] {
-                let bucket = UInt32.random(in: 0..<1_048_576, using: &random)
-                done.insert(BucketRange(generation, first: bucket, last: bucket))
-            }
-        }
-        let left = 2 * 1_048_576 - done[.previous].count - done[.current].count
-        let start = UInt32.random(in: 0..<1_048_576, using: &random)
-        let order = ScanOrder(start: start, blocks: blocks, using: &random)
-        #expect(ranges(order, from: done).map(\.count).reduce(0, +) == left)
-    }
-
-    @Test("current does not wait for previous to be done, the end waits for both")
-    func waits() {
-        var done = CompletedBuckets()
-        var random = SplitMix64(seed: 3)
-        var order = ScanOrder(start: 40_000, blocks: 16, using: &random)
-        var returned: [BucketRange] = []
-        while case .range(let range) = order.next(notIn: done) { returned.append(range) }
-        let (previous, current) = (
-            returned.prefix { $0.generation == .previous }, returned.count / 2
-        )
-        #expect(previous.count == current && current >= 16)
-        #expect(order.next(notIn: done) == .wait)
-        let late = returned[3]
-        for range in returned where range != late { done.insert(range) }
-        #expect(order.next(notIn: done) == .wait)
-        order.rewind()
-        #expect(order.next(notIn: done) == .range(late))
-        #expect(order.next(notIn: done) == .wait)
-        done.insert(late)
-        #expect(order.next(notIn: done) == .end)
-    }
-
-    @Test("a page after the bound begins with the first id of the range")
-    func bounds() throws {
-        var random = SplitMix64(seed: 2)
-        let edges: [[UInt8]] = [
-            [UInt8](repeating: 0, count: 32), [UInt8](repeating: 255, count: 32),
-        ]
-        let ids =
-            (0..<3000).map { _ in
-                (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
-            } + edges
-        let sorted = ids.sorted { $0.lexicographicallyPrecedes($1) }
-        for _ in 0..<200 {
-            let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
-            let range = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
-            let page = sorted.drop { !range.ids.after.lexicographicallyPrecedes($0) }
-            let prefixes = sorted.filter { id in
-                let bucket: UInt32 = UInt32(id[0]) << 12 | UInt32(id[1]) << 4 | UInt32(id[2]) >> 4
-                return bucket >= range.first && bucket <= range.last
-            }
-            #expect(Array(page.prefix(prefixes.count)) == prefixes)
-            #expect(prefixes.allSatisfy(range.contains))
-            if page.count > prefixes.count {
-                let next = try #require(page.dropFirst(prefixes.count).first)
-                #expect(!range.contains(next))
-            }
-        }
-        #expect(BucketRange(.current, first: 0, last: 0).ids.after == [])
-        let one = [0, 0, 15] + [UInt8](repeating: 255, count: 29)
-        #expect(BucketRange(.current, first: 1, last: 1).ids.after == one)
-        #expect(!BucketRange(.current, first: 0, last: 1_048_575).contains([1, 2, 3]))
-    }
-
-    @Test("rows renewed at any time in a run, with crashes, are never missed")
-    func renewals() {
-        for seed in 0..<6 as Range<UInt64> {
-            var world = RenewalWorld(seed: seed)
-            world.run()
-            #expect(world.pushed.count == RenewalWorld.rows, "seed \(seed)")
-        }
-    }
-
-    @Test("two runs begin elsewhere and have other orders")
+    @Test("two runs have other orders")
     func random() {
-        var random = SystemRandomNumberGenerator()
         let firsts = (0..<100).map { _ in
-            var order = ScanOrder(rows: 5000, using: &random)
-            return order.next(notIn: CompletedBuckets())
+            ScanOrder(seed: .random(in: 0...(1 << 53)), blockBits: 12).ids(at: 0..<1)[0].through
         }
-        var distinct: [ScanOrder.Step] = []
-        for first in firsts where !distinct.contains(first) { distinct.append(first) }
-        #expect(distinct.count > 95)
+        #expect(Set(firsts).count > 95)
     }
 
-    @Test("progress weighs the generations by their rows")
-    func progress() {
-        var done = CompletedBuckets()
-        #expect(done.progress(previousRows: 10, currentRows: 90) == 0)
-        done.insert(BucketRange(.previous, first: 0, last: 1_048_575))
-        #expect(done.progress(previousRows: 0, currentRows: 0) == 0.5)
-        #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.1) < 1e-9)
-        done.insert(BucketRange(.current, first: 0, last: 524_287))
-        #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.55) < 1e-9)
-        done.insert(BucketRange(.current, first: 0, last: 1_048_575))
-        #expect(done.progress(previousRows: 10, currentRows: 90) == 1)
+    @Test("rows renewed at any time in a run, with kills, are never missed", arguments: 0..<6)
+    func renewals(_ seed: UInt64) {
+        var world = RenewalWorld(seed: seed)
+        while !world.lifetime() {}
+        #expect(world.pushed.count == RenewalWorld.rows)
+        #expect(world.kills > 0)
     }
 }
 
-/// Rows that are renewed at random during a run that is killed at random: a row moves from previous
-/// to current, where it has another id.
+extension IDRange {
+    /// The first 32 bits of the least and the greatest of its ids, which have all that begin so.
+    fileprivate var prefixes: ClosedRange<UInt32> {
+        func prefix(_ id: [UInt8]) -> UInt32 { id.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
+        return (after.isEmpty ? 0 : prefix(after) + 1)...prefix(through)
+    }
+}
+
+/// Rows that are renewed at random during a run that is killed at random, and whose gateway goes
+/// away at random: a row moves from previous to current, where it has another id.
 private struct RenewalWorld {
     static let rows = 300
 
-    private struct Row {
-        var generation: Generation
-        var bucket: UInt32
-    }
-
     private var random: SplitMix64
-    private var rows: [Row] = []
-    private var done = CompletedBuckets()
-    private let start: UInt32
+    private var places: [UInt64] = []
+    private var saved: RunPosition.Numbers?
     private(set) var pushed: Set<Int> = []
+    private(set) var kills = 0
 
     init(seed: UInt64) {
         random = SplitMix64(seed: seed)
-        start = .random(in: 0..<1_048_576, using: &random)
-        for _ in 0..<Self.rows {
-            let generation: Generation = Bool.random(using: &random) ? .previous : .current
-            rows.append(
-                Row(generation: generation, bucket: .random(in: 0..<1_048_576, using: &random)))
-        }
-    }
-
-    mutating func run() {
-        while !lifetime() {}
+        for _ in 0..<Self.rows { places.append(.random(in: 0..<ScanOrder.end, using: &random)) }
     }
 
     /// - Returns: whether the run ended; else it was killed.
-    private mutating func lifetime() -> Bool {
-        var order = ScanOrder(start: start, blocks: 64, using: &random)
-        // Read, not pushed yet: lost when the run is killed.
-        var inFlight: [(range: BucketRange, rows: [Int])] = []
+    mutating func lifetime() -> Bool {
+        var position = saved.flatMap { RunPosition($0) } ?? RunPosition()
+        var pending = PendingPlaces()
+        var inFlight: [(row: Int, number: Int)] = []
         while true {
             renewSome()
-            if Int.random(in: 0..<90, using: &random) == 0 {
-                // Of current nothing is written before previous is complete.
-                done.forgetCurrent()
+            if Int.random(in: 0..<12, using: &random) == 0 {
+                kills += 1
                 return false
             }
-            switch order.next(notIn: done) {
-            case .range(let range):
-                let members = rows.indices.filter {
-                    rows[$0].generation == range.generation
-                        && (range.first...range.last).contains(rows[$0].bucket)
-                }
-                inFlight.append((range, members))
-                if inFlight.count > 5 { complete(&inFlight) }
-            case .wait: complete(&inFlight)
-            case .end: return true
+            if Int.random(in: 0..<60, using: &random) == 0 {
+                position.readAgain(pending.left)
+                (pending, inFlight) = (PendingPlaces(), [])
+            }
+            let again = position.firstAgain
+            let width = UInt64.random(in: 0..<ScanOrder.currentStart / 20, using: &random)
+            let end = position.next < ScanOrder.currentStart ? ScanOrder.currentStart : ScanOrder.end
+            let new = position.next..<min(position.next + width, end)
+            let read = again.isEmpty ? [new] : Array(again)
+            for row in places.indices.sorted(by: { places[$0] < places[$1] })
+            where read.contains(where: { $0.contains(places[row]) }) {
+                inFlight.append((row, pending.append(places[row])))
+            }
+            if again.isEmpty {
+                position.next = new.upperBound
+            } else {
+                position.finishAgain(again.count)
+            }
+            for _ in 0..<Int.random(in: 0...inFlight.count, using: &random) {
+                let index = Int.random(in: inFlight.indices, using: &random)
+                let (row, number) = inFlight.remove(at: index)
+                pushed.insert(row)
+                pending.complete(number)
+            }
+            let left = position.again.isEmpty ? pending.holes : (places: pending.left, next: nil)
+            saved = position.numbers(at: left.next ?? position.next, pending: left.places)
+            if inFlight.isEmpty, position.again.isEmpty, position.next == ScanOrder.end {
+                return true
             }
         }
-    }
-
-    private mutating func complete(_ inFlight: inout [(range: BucketRange, rows: [Int])]) {
-        let (range, members) = inFlight.remove(at: .random(in: inFlight.indices, using: &random))
-        pushed.formUnion(members)
-        done.insert(range)
     }
 
     private mutating func renewSome() {
         for _ in 0..<3 {
-            let row = Int.random(in: rows.indices, using: &random)
-            if rows[row].generation == .previous {
-                rows[row] = Row(
-                    generation: .current, bucket: .random(in: 0..<1_048_576, using: &random))
+            let row = Int.random(in: places.indices, using: &random)
+            if places[row] < ScanOrder.currentStart {
+                places[row] = .random(in: ScanOrder.currentStart..<ScanOrder.end, using: &random)
             }
         }
-    }
-}
-
-extension ScanOrder {
-    /// One block.
-    fileprivate init(inOrderFrom start: UInt32) {
-        var random = SplitMix64(seed: 0)
-        self.init(start: start, blocks: 1, using: &random)
     }
 }

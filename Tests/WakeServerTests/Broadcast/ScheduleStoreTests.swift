@@ -97,7 +97,8 @@ struct ScheduleStoreTests {
     @Test("with a damaged history the run of the checkpoint goes on, and counts")
     func damagedBesideCheckpoint() async throws {
         try Data("?".utf8).write(to: URL(filePath: path))
-        let header = Checkpoint.Header(run: 12, sequence: 99, reasons: .asked, generation: 1)
+        let header = Checkpoint.Header(
+            run: 12, sequence: 99, reasons: .asked, generation: 1, seed: 5, blockBits: 6)
         let store = self.store(resuming: header)
         #expect(store.history.isRunning && store.history.run == 12)
         #expect(store.decide() == .wait(seconds: nil))

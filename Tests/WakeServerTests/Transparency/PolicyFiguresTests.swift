@@ -55,9 +55,8 @@ struct PolicyFiguresTests {
     @Test("the precision of the checkpoint")
     func buckets() throws {
         let words = try description("reveille_service_state", "checkpoint")
-        #expect(
-            words.contains(
-                "\(grouped(BucketBitmap.buckets)) values the first 20 bits"))
+        #expect(RunPosition.bucketBits == 32 - 20)
+        #expect(words.contains("the first 20 bits of the id"))
     }
 
     @Test("how much room is kept, and how long a relay keeps a push token")

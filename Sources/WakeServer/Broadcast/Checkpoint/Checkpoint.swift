@@ -1,34 +1,37 @@
 import Dispatch
 import Glibc
 import WakeModel
+import WakePush
 import WakeSodium
 import WakeSystem
 
 /// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM
-/// at any point. 2,101,248 bytes, little-endian, never another size:
+/// at any point. 2,105,344 bytes, little-endian, never another size:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 8 | `RVLCHECK` |
-/// | 8 | 1 | version, 2 |
+/// | 8 | 1 | version, 3 |
 /// | 9 | 1 | reasons: 1 heartbeat, 2 asked, 4 watched |
-/// | 10 | 6 | zeros |
+/// | 10 | 1 | bits of the number of blocks, see ``ScanOrder`` |
+/// | 11 | 5 | zeros |
 /// | 16 | 8 | number of the run |
 /// | 24 | 8 | sequence of the feed |
 /// | 32 | 8 | number of the store's current generation |
-/// | 40 | 32 | BLAKE2b-256 of the 40 bytes before |
-/// | 72 | 56 | zeros |
-/// | 128 | 112 | 14 counters of 8 bytes, see `RunCounters` |
-/// | 240 | 3856 | zeros |
-/// | 4096 | 1048576 | previous generation: in byte b the `ServiceSet` that bucket b is done for |
-/// | 1052672 | 1048576 | current generation, the same |
+/// | 40 | 8 | seed of the order |
+/// | 48 | 32 | BLAKE2b-256 of the 48 bytes before |
+/// | 80 | 4016 | zeros |
+/// | 4096 | 16 * 256 | four copies of a ``RunPosition`` for each push service, without its list |
+/// | 8192 | 16 * 131072 | their lists |
 ///
-/// Nothing in it is about a person: no id, no token, no time.
+/// A copy is a number that is counted up, a CRC-32 of all that follows, and the numbers of the
+/// position, each of 8 bytes. The newest one that is whole holds: a kill may cut one short. Two are
+/// written in turn without a flush and outlive the process; the other two, in turn about once a
+/// second and flushed, outlive a power cut, which repeats the pushes since, never a row without its
+/// push.
 ///
-/// A bit is written in place without a flush, once its push service has no push left to do in the
-/// bucket. A
-/// power cut loses what no fsync(2) followed, and then a bucket is read again: duplicates, never
-/// a row without its push. The value has one owner: copies would write to the same file.
+/// Nothing in it is about a person: no token and no time, of an id 20 bits while its push has no
+/// outcome.
 struct Checkpoint: Sendable {
     /// The parameters of a run: fixed when it starts, the same after every resume.
     struct Header: Sendable, Equatable {
@@ -37,6 +40,10 @@ struct Checkpoint: Sendable {
         let reasons: BroadcastReasons
         /// The store's current generation at the start: after a rotation it does not fit.
         let generation: UInt64
+        let seed: UInt64
+        let blockBits: UInt8
+
+        var order: ScanOrder { ScanOrder(seed: seed, blockBits: blockBits) }
     }
 
     enum Unusable: Error, Equatable {
@@ -47,8 +54,8 @@ struct Checkpoint: Sendable {
     }
 
     let header: Header
-    private(set) var counters = RunCounters()
-    private(set) var done = CompletedBuckets()
+    /// As they were when the file was opened.
+    let positions: [PushService: RunPosition]
     private let file: OpenFile
 
     /// Makes the checkpoint of a new run, replacing any other: durable before this returns.
@@ -79,95 +86,58 @@ struct Checkpoint: Sendable {
         try Files.synchronizeDirectory(of: path)
     }
 
-    /// Marks buckets in which every push of these push services has its outcome. Outlives the
-    /// process from here on.
-    mutating func markDone(
-        _ range: BucketRange, for services: ServiceSet = .all
-    ) throws(FileError) { try markDone([(range, services)]) }
-
-    /// The same for several ranges in the order of their buckets.
-    mutating func markDone(_ completed: [CompletionTracker.Completed]) throws(FileError) {
-        let wasComplete = done.previous.completeServices
-        for (range, services) in completed { done.insert(range, services) }
-        for range in Self.joined(completed, .previous) { try write(range, .all) }
-        // A row of previous without an outcome may have moved to a bucket of current that is done
-        // by now: a crash must repeat that bucket.
-        let isComplete = done.previous.completeServices
-        if isComplete != wasComplete {
-            let all = BucketRange(.current, first: 0, last: UInt32(BucketBitmap.buckets - 1))
-            try write(all, isComplete)
-        } else if !isComplete.isEmpty {
-            for range in Self.joined(completed, .current) { try write(range, isComplete) }
-        }
+    /// Writes one of the copies.
+    fileprivate func write(
+        _ position: RunPosition.Numbers, serial: UInt64, copy: Int, of service: PushService
+    ) throws(FileError) {
+        let list = Self.bytes(position.list)
+        var bytes = Self.bytes(position.fixed)
+        let checksum = CRC32.checksum((bytes + list).span)
+        bytes = Self.bytes([serial, UInt64(checksum)]) + bytes
+        let index = Self.index(of: service, copy)
+        try file.write(list.span, at: Self.listsOffset + index * Self.listBytes)
+        try file.write(bytes.span, at: Self.positionsOffset + index * Self.positionBytes)
     }
 
-    /// Ranges of one generation, neighbours in one: what lies between them is written once more,
-    /// as it is, for less than another system call costs.
-    private static func joined(
-        _ completed: [CompletionTracker.Completed], _ generation: Generation
-    ) -> [BucketRange] {
-        completed.reduce(into: []) { joined, next in
-            let range = next.range
-            guard range.generation == generation else { return }
-            if let last = joined.last, last.last < range.first,
-                range.first - last.last <= nearBuckets
-            {
-                joined[joined.count - 1] = BucketRange(
-                    generation, first: last.first, last: range.last)
-            } else {
-                joined.append(range)
-            }
-        }
-    }
-
-    private static let nearBuckets: UInt32 = 512
-
-    private func write(_ range: BucketRange, _ services: ServiceSet) throws(FileError) {
-        let (first, last) = (Int(range.first), Int(range.last))
-        var changed = Array(done[range.generation].bytes[first...last])
-        if services != .all {
-            for index in changed.indices { changed[index] &= services.rawValue }
-        }
-        try file.write(changed.span, at: Self.offset(of: range.generation) + first)
-    }
-
-    /// Forgets what is done but not written, as a crash would.
-    mutating func rewind(for services: ServiceSet = .all) { done.forgetCurrent(of: services) }
-
-    /// Writes the counters beside the bits, which they may lag behind after a crash.
-    mutating func save(_ counters: RunCounters) throws(FileError) {
-        self.counters = counters
-        let bytes = counters.encode()
-        try file.write(bytes.span, at: Self.countersOffset)
+    private static func bytes(_ numbers: [UInt64]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8 * numbers.count)
+        for number in numbers { bytes.append(littleEndian: number) }
+        return bytes
     }
 
     /// Makes everything written so far outlive the machine, too; for a thread that may block.
-    var flush: @Sendable () -> Void {
-        let file = file
-        return { try? file.synchronize() }
-    }
+    fileprivate func flush() { try? file.synchronize() }
+
+    /// The number of the newest copy.
+    fileprivate let serials: [PushService: UInt64]
 
     private static let magic = Array("RVLCHECK".utf8)
-    private static let version: UInt8 = 2
-    private static let headerBytes = 40
-    private static let countersOffset = 128
-    private static let bitmapsOffset = 4096
-    static let byteCount = bitmapsOffset + 2 * BucketBitmap.buckets
+    private static let version: UInt8 = 3
+    private static let headerBytes = 48
+    private static let positionsOffset = 4096
+    private static let copies = 4
+    private static let positionBytes = 256
+    private static let listBytes = 8 * RunPosition.listLimit
+    private static let listsOffset =
+        positionsOffset + copies * PushService.allCases.count * positionBytes
+    static let byteCount = listsOffset + copies * PushService.allCases.count * listBytes
 
-    private static func offset(of generation: Generation) -> Int {
-        generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.buckets
+    private static func index(of service: PushService, _ copy: Int) -> Int {
+        copies * (Int(service.rawValue) - 1) + copy
     }
 
     private init(_ header: Header, _ file: OpenFile) {
         self.header = header
         self.file = file
+        (positions, serials) = ([:], [:])
     }
 
     private static func encode(_ header: Header) -> [UInt8] {
-        var bytes = magic + [version, header.reasons.rawValue, 0, 0, 0, 0, 0, 0]
-        bytes.append(littleEndian: header.run)
-        bytes.append(littleEndian: header.sequence)
-        bytes.append(littleEndian: header.generation)
+        var bytes = magic + [version, header.reasons.rawValue, header.blockBits, 0, 0, 0, 0, 0]
+        for number in [header.run, header.sequence, header.generation, header.seed] {
+            bytes.append(littleEndian: number)
+        }
         return bytes + Blake2b.hash(bytes.span)
     }
 
@@ -176,22 +146,96 @@ struct Checkpoint: Sendable {
         guard bytes.starts(with: Self.magic) else { throw .foreign }
         guard bytes.count == Self.byteCount else { throw .damaged }
         guard bytes[Self.magic.count] == Self.version else { throw .otherVersion }
-        let countersEnd = Self.countersOffset + RunCounters.byteCount
         let checksumEnd = Self.headerBytes + 32
         let checksum = Blake2b.hash(bytes.span.extracting(0..<Self.headerBytes))
         guard checksum.elementsEqual(bytes[Self.headerBytes..<checksumEnd]),
-            bytes.span.isZero(checksumEnd..<Self.countersOffset),
-            bytes.span.isZero(countersEnd..<Self.bitmapsOffset)
+            bytes.span.isZero(checksumEnd..<Self.positionsOffset), (1...16).contains(bytes[10])
         else { throw .damaged }
         header = Header(
             run: bytes.span.littleEndian(at: 16), sequence: bytes.span.littleEndian(at: 24),
             reasons: BroadcastReasons(rawValue: bytes[9]),
-            generation: bytes.span.littleEndian(at: 32))
-        let current = Self.offset(of: .current)
-        counters = RunCounters(decoding: bytes.span.extracting(Self.countersOffset..<countersEnd))
-        done = CompletedBuckets(
-            previous: BucketBitmap(bytes[Self.bitmapsOffset..<current]),
-            current: BucketBitmap(bytes[current...]))
+            generation: bytes.span.littleEndian(at: 32), seed: bytes.span.littleEndian(at: 40),
+            blockBits: bytes[10])
+        var positions: [PushService: RunPosition] = [:]
+        var serials: [PushService: UInt64] = [:]
+        for service in PushService.allCases {
+            for copy in 0..<Self.copies {
+                guard let (serial, position) = Self.copy(Self.index(of: service, copy), in: bytes),
+                    serial > serials[service, default: 0]
+                else { continue }
+                (positions[service], serials[service]) = (position, serial)
+            }
+        }
+        (self.positions, self.serials) = (positions, serials)
+    }
+
+    private static func copy(_ index: Int, in bytes: [UInt8]) -> (UInt64, RunPosition)? {
+        func numbers(_ start: Int, _ count: Int) -> [UInt64] {
+            (0..<count).map { bytes.span.littleEndian(at: start + 8 * $0) }
+        }
+        let start = positionsOffset + index * positionBytes
+        let fixed = numbers(start, 2 + RunPosition.Numbers.fixedCount)
+        guard fixed[4] <= RunPosition.listLimit, fixed[5] <= RunPosition.listLimit - Int(fixed[4])
+        else { return nil }
+        let list = numbers(listsOffset + index * listBytes, Int(fixed[4] + fixed[5]))
+        let position = RunPosition.Numbers(fixed: Array(fixed[2...]), list: list)
+        let checksum = CRC32.checksum((Self.bytes(position.fixed) + Self.bytes(list)).span)
+        guard fixed[1] == UInt64(checksum) else { return nil }
+        return RunPosition(position).map { (fixed[0], $0) }
+    }
+}
+
+/// Writes the position of one gateway while it runs. Used by one task.
+struct PositionWriter {
+    private let checkpoint: Checkpoint
+    private let service: PushService
+    private let log: Log
+    private var serial: UInt64
+    private var flushes = 0
+    private var isWritable = true
+    private var nextSave = UptimeInstant.now
+    private var nextFlush = UptimeInstant.now
+    /// Flushing blocks: never on a thread that others share.
+    private static let flushQueue = DispatchQueue(label: "checkpoint-flush")
+
+    /// How long a position may lag behind, at least, and how much longer than it takes to write it.
+    private static let interval = Duration.milliseconds(2)
+    private static let costFactor = 50
+    /// How much of a run a power cut repeats at most.
+    private static let flushInterval = Duration.seconds(1)
+
+    init(_ checkpoint: Checkpoint, _ service: PushService, log: Log) {
+        self.checkpoint = checkpoint
+        self.service = service
+        self.log = log
+        serial = checkpoint.serials[service] ?? 0
+    }
+
+    /// Saves the position, unless that was done a moment ago.
+    mutating func saveIfDue(_ position: () -> RunPosition.Numbers) {
+        let now = UptimeInstant.now
+        guard now >= nextSave else { return }
+        save(position())
+        let end = UptimeInstant.now
+        nextSave = end + max(Self.interval, (end - now) * Self.costFactor)
+    }
+
+    /// A failed write is no reason to end the run: a crash would repeat what is not written.
+    mutating func save(_ position: RunPosition.Numbers) {
+        serial += 1
+        let now = UptimeInstant.now
+        let isFlushed = now >= nextFlush
+        if isFlushed { flushes += 1 }
+        let copy = isFlushed ? 2 + flushes % 2 : Int(serial % 2)
+        do throws(FileError) {
+            try checkpoint.write(position, serial: serial, copy: copy, of: service)
+        } catch {
+            if isWritable { log(.checkpointUnwritable) }
+            isWritable = false
+        }
+        guard isFlushed else { return }
+        nextFlush = now + Self.flushInterval
+        Self.flushQueue.async { [checkpoint] in checkpoint.flush() }
     }
 }
 
@@ -208,98 +252,4 @@ struct CheckpointFile: Sendable {
 
     /// Removes the checkpoint of an ended run. A file that stays is recognised by its run's number.
     func remove() async { await Self.queue.result { try? Checkpoint.remove(path) } }
-}
-
-/// The counts of a broadcast run. They continue after a crash, from when they were last written.
-package struct RunCounters: Sendable, Equatable {
-    package var rows: UInt64 = 0
-    package var accepted: UInt64 = 0
-    package var gone: UInt64 = 0
-    /// Registrations deleted for it, unless renewed meanwhile or held by the deletion breaker.
-    package var deleted: UInt64 = 0
-    package var retried: UInt64 = 0
-    package var abandoned: UInt64 = 0
-    /// Rows whose gateway stopped before they had their push.
-    package var unsent: UInt64 = 0
-    package var unserved: UInt64 = 0
-    /// Rows whose push token another row had already.
-    package var duplicates: UInt64 = 0
-    /// Milliseconds spent on the run, summed over restarts.
-    package var milliseconds: UInt64 = 0
-    /// Gateways whose deletion breaker has tripped, a bit each by index; kept over restarts.
-    package var tripped: UInt64 = 0
-    /// Messages to topics that a push service accepted.
-    package var topics: UInt64 = 0
-    /// Rows that were read and wait for their gateway; at the end they are `unsent`.
-    package var deferred: UInt64 = 0
-    /// Times that a push may have arrived although its outcome is unknown.
-    package var uncertain: UInt64 = 0
-
-    package init() {}
-    /// Push tokens that had their push, each counted once.
-    package var sent: UInt64 { accepted &+ gone &+ abandoned }
-    /// Pushes that should have been accepted: all but those to push tokens that are gone.
-    package var asked: UInt64 { accepted &+ abandoned &+ unsent &+ deferred }
-
-    /// Counts a row that needs no other pass.
-    mutating func read(isAgain: Bool) {
-        if isAgain, deferred > 0 { deferred -= 1 } else { rows += 1 }
-    }
-
-    /// As saved: what a stop leaves in flight or deferred is read, and counted, again.
-    func saved(inFlight: Int) -> RunCounters {
-        var counters = self
-        counters.rows -= min(rows, UInt64(inFlight) + deferred)
-        counters.deferred = 0
-        return counters
-    }
-
-    /// Settles what was deferred: deleted while it waited when the run is whole, not sent if not.
-    mutating func end(isWhole: Bool, inFlight: Int) {
-        if isWhole { rows -= min(rows, deferred) } else { unsent += deferred + UInt64(inFlight) }
-        deferred = 0
-    }
-
-    /// Whether a push may have arrived.
-    var hasArrived: Bool { accepted > 0 || topics > 0 || uncertain > 0 }
-
-    var named: [(StaticString, UInt64)] {
-        [
-            ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),
-            ("retried", retried), ("abandoned", abandoned), ("duplicates", duplicates),
-            ("unsent", unsent), ("unserved", unserved), ("topics", topics),
-            ("deferred", deferred), ("uncertain", uncertain),
-        ]
-    }
-
-    mutating func add(_ other: RunCounters) {
-        for field in Self.fields { self[keyPath: field] &+= other[keyPath: field] }
-        tripped = 0
-    }
-
-    private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
-        \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
-        \.duplicates, \.milliseconds, \.tripped, \.topics, \.deferred, \.uncertain,
-    ]
-
-    static let byteCount = 14 * 8
-
-    func encode() -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.byteCount)
-        for field in Self.fields { bytes.append(littleEndian: self[keyPath: field]) }
-        return bytes
-    }
-
-    /// Counts that no run has, such as those of an erased block of flash, begin at zero: they have
-    /// no checksum, and must not overflow.
-    init(decoding bytes: Span<UInt8>) {
-        precondition(bytes.count == Self.byteCount)
-        var counters = RunCounters()
-        for (index, field) in Self.fields.enumerated() {
-            counters[keyPath: field] = bytes.littleEndian(at: 8 * index)
-        }
-        let isPossible = Self.fields.allSatisfy { counters[keyPath: $0] <= 1 << 53 }
-        self = isPossible ? counters : RunCounters()
-    }
 }

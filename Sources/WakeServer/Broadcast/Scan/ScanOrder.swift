@@ -1,114 +1,98 @@
 import WakeModel
+import WakeStore
+import WakeSystem
 
-/// The order in which a broadcast run reads the buckets: those of the previous generation in blocks
-/// of neighbours, the blocks in random order, then those of the current generation in the same
-/// order.
+/// The order in which a broadcast reads the registrations: those of the previous generation in
+/// blocks of neighbouring ids, the blocks in an order that a seed draws, then those of the current
+/// generation in the same order. A place in it is a number: 32 bits of an id, with the position of
+/// their block in place of its number, and above them whether it is of the current generation.
 ///
 /// Previous first, because a renewal moves a row from previous to current and never back: one that
 /// moves before it is read is found again in current, one that moves later had its push, or gets
-/// it. Current does not wait for the last outcomes of previous, see `Checkpoint.markDone`.
-///
-/// A pass reads what is not done for some push services: the first for all, the others for those
-/// whose rows had to wait.
+/// it.
 ///
 /// The order hides who is pushed first: nobody learns from one run about another or about an id,
-/// except for neighbours within a block. After a restart a run continues in another order.
-struct ScanOrder: Equatable {
-    enum Step: Equatable {
-        case range(BucketRange)
-        /// Every bucket was returned: more is left when more is done, or in another pass.
-        case wait
-        case end
-    }
+/// except for neighbours within a block.
+struct ScanOrder: Sendable, Equatable {
+    /// The place of the first row of the current generation, and the place after the last.
+    static let currentStart: UInt64 = 1 << 32
+    static let end: UInt64 = 2 << 32
 
-    private let start: UInt32
+    /// The most neighbours, blocks of ids, that are searched for one page.
+    static let blocksAtOnce = 64
+
+    /// Blocks by position, and positions by block.
     private let blocks: [UInt32]
-    private let bucketsPerBlock: UInt32
-    /// The most neighbours that are read at once.
-    private let bucketsPerRange: Int
-    private var generation = Generation.previous
-    /// Buckets of the generation that are passed, in scan order.
-    private var passed = 0
+    private let positions: [UInt32]
+    /// Bits of an id within a block.
+    private let shift: UInt32
 
-    /// A random order for a store of this number of rows.
-    init(rows: Int, using random: inout some RandomNumberGenerator) {
-        let start = UInt32.random(in: 0..<UInt32(BucketBitmap.buckets), using: &random)
-        // Two thirds of a page: hardly any range needs a second one.
-        let range = BucketBitmap.buckets * Limits.scanRows * 2 / 3 / max(1, rows)
-        self.init(
-            start: start, blocks: Self.blockCount(rows: rows), bucketsPerRange: max(1, range),
-            using: &random)
-    }
-
-    /// - Parameter blocks: a power of two; the first begins with the bucket `start`.
-    init(
-        start: UInt32, blocks: Int, bucketsPerRange: Int = BucketBitmap.buckets,
-        using random: inout some RandomNumberGenerator
-    ) {
-        precondition(start < BucketBitmap.buckets)
-        precondition(blocks > 0 && BucketBitmap.buckets % blocks == 0)
-        self.start = start
-        self.blocks = [0] + (1..<UInt32(blocks)).shuffled(using: &random)
-        bucketsPerBlock = UInt32(BucketBitmap.buckets / blocks)
-        self.bucketsPerRange = bucketsPerRange
-    }
-
-    /// The number of blocks. Each costs a search; with 4,096 two runs are uncorrelated.
-    static func blockCount(rows: Int) -> Int {
-        var blocks = 64
-        while blocks < min(rows, 4096) { blocks *= 2 }
-        return blocks
-    }
-
-    mutating func next(
-        notIn done: CompletedBuckets, for services: ServiceSet = .all
-    ) -> Step {
-        while true {
-            let set = done[generation]
-            while passed < BucketBitmap.buckets {
-                let next = neighbours(passed)
-                guard set.contains(next.first, services) else {
-                    return .range(nextRange(notIn: set, services))
-                }
-                passed += set.runLength(from: next.first, most: next.count)
-            }
-            guard generation == .previous else { return done.isComplete ? .end : .wait }
-            generation = .current
-            passed = 0
+    /// - Parameter blockBits: 1 to 16; of the number of blocks.
+    init(seed: UInt64, blockBits: UInt8) {
+        precondition((1...16).contains(blockBits))
+        var state = seed
+        // SplitMix64, and Knuth's algorithm P: a run goes on under another version of Swift.
+        func draw() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var value = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+            return value ^ (value >> 31)
         }
-    }
-
-    /// Goes back to the first bucket that is not done, once none is being read.
-    mutating func rewind() {
-        generation = .previous
-        passed = 0
-    }
-
-    private mutating func nextRange(
-        notIn set: BucketBitmap, _ services: ServiceSet
-    ) -> BucketRange {
-        let first = neighbours(passed).first
-        var end = first
-        var left = bucketsPerRange
-        // A range ends where the ids do, and where another block is next.
-        while passed < BucketBitmap.buckets, left > 0 {
-            let next = neighbours(passed)
-            guard next.first == end, !set.contains(end, services) else { break }
-            let run = set.runLength(from: end, most: min(next.count, left))
-            left -= run
-            end += UInt32(run)
-            passed += run
+        var blocks = (0..<UInt32(1) << blockBits).map { $0 }
+        for index in blocks.indices.dropFirst().reversed() {
+            blocks.swapAt(index, Int(draw() % UInt64(index + 1)))
         }
-        return BucketRange(generation, first: first, last: end - 1)
+        var positions = blocks
+        for (position, block) in blocks.enumerated() { positions[Int(block)] = UInt32(position) }
+        (self.blocks, self.positions) = (blocks, positions)
+        shift = 32 - UInt32(blockBits)
     }
 
-    /// The bucket at a position of the order, and how many positions on lead to its neighbours.
-    private func neighbours(_ position: Int) -> (first: UInt32, count: Int) {
-        let position = UInt32(position)
-        let block = blocks[Int(position / bucketsPerBlock)]
-        let place = position % bucketsPerBlock
-        let all = UInt32(BucketBitmap.buckets)
-        let first = (start + block * bucketsPerBlock + place) % all
-        return (first, Int(min(bucketsPerBlock - place, all - first)))
+    /// Bits of the number of blocks for a store of this number of rows. Each block costs a search;
+    /// with 4,096 two runs are uncorrelated.
+    static func blockBits(rows: Int) -> UInt8 {
+        var bits: UInt8 = 6
+        while 1 << bits < min(rows, 4096) { bits += 1 }
+        return bits
+    }
+
+    static func generation(at place: UInt64) -> Generation {
+        place < currentStart ? .previous : .current
+    }
+
+    /// - Parameter prefix: the first 32 bits of the id.
+    func place(of prefix: UInt32, in generation: Generation) -> UInt64 {
+        let position = positions[Int(prefix >> shift)] << shift
+        let place = UInt64(position | prefix & mask)
+        return generation == .previous ? place : place | Self.currentStart
+    }
+
+    /// Places that take as many blocks as are searched at once.
+    var widest: UInt64 { UInt64(Self.blocksAtOnce) << UInt64(shift) }
+
+    /// The ids at places of one generation, in their order.
+    func ids(at places: Range<UInt64>) -> [IDRange] {
+        var ranges: [IDRange] = []
+        var next = places.lowerBound
+        while next < places.upperBound {
+            let offset = UInt32(truncatingIfNeeded: next)
+            let end = min(places.upperBound, ((next >> UInt64(shift)) + 1) << UInt64(shift))
+            let first = blocks[Int(offset >> shift)] << shift | offset & mask
+            let last = first + UInt32(end - next - 1)
+            ranges.append(
+                IDRange(
+                    after: first > 0 ? Self.greatestID(first - 1) : [],
+                    through: Self.greatestID(last)))
+            next = end
+        }
+        return ranges
+    }
+
+    private var mask: UInt32 { 1 << shift - 1 }
+
+    private static func greatestID(_ prefix: UInt32) -> [UInt8] {
+        var id: [UInt8] = []
+        id.append(bigEndian: prefix)
+        return id + repeatElement(UInt8.max, count: Limits.idBytes - id.count)
     }
 }

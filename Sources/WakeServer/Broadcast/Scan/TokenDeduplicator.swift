@@ -1,4 +1,4 @@
-import WakeModel
+package import WakeModel
 import WakePush
 import WakeSodium
 package import WakeStore
@@ -25,8 +25,8 @@ package struct TokenDeduplicator {
     }
 
     /// An empty one, for hashes of another.
-    init(sharingKeyOf other: TokenDeduplicator) {
-        self.init(other.hash, expecting: 0, limit: other.limit)
+    init(sharingKeyOf other: TokenDeduplicator, expecting expected: Int = 0) {
+        self.init(other.hash, expecting: min(expected, other.limit), limit: other.limit)
     }
 
     private init(_ hash: ShortHash, expecting expected: Int, limit: Int) {
@@ -39,17 +39,23 @@ package struct TokenDeduplicator {
 
     var byteCount: Int { slots.count * 8 }
 
-    /// The hashes of rows' push tokens that will be inserted. Their slots are anywhere in a table
-    /// that no cache holds: reading them here, many at once, is several times faster than one by
-    /// one.
-    package mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
+    /// The hashes of rows' push tokens that will be inserted; 0 for those of other push services.
+    /// Their slots are anywhere in a table that no cache holds: reading them here, many at once, is
+    /// several times faster than one by one.
+    /// - Parameter service: nil for none.
+    package mutating func hashes(of rows: [StoreRow], for service: PushService?) -> [UInt64] {
         var hashes: [UInt64] = []
         hashes.reserveCapacity(rows.count)
         hash.withKey { key in
-            for index in rows.indices { hashes.append(Self.value(of: rows[index].token, key)) }
+            for index in rows.indices {
+                let isOwn = rows[index].token.service == service
+                hashes.append(isOwn ? Self.value(of: rows[index].token, key) : 0)
+            }
         }
         let mask = slots.count - 1
-        for hash in hashes { readAhead ^= slots[Int(truncatingIfNeeded: hash) & mask] }
+        for hash in hashes where hash != 0 {
+            readAhead ^= slots[Int(truncatingIfNeeded: hash) & mask]
+        }
         return hashes
     }
 
@@ -66,9 +72,10 @@ package struct TokenDeduplicator {
 
     func contains(_ token: PushToken) -> Bool {
         guard count > 0 else { return false }
-        let value = hash.withKey { Self.value(of: token, $0) }
-        return slots[slot(of: value)] == value
+        return contains(hash: hash.withKey { Self.value(of: token, $0) })
     }
+
+    func contains(hash value: UInt64) -> Bool { slots[slot(of: value)] == value }
 
     /// Forgets a push token that was not woken after all.
     mutating func remove(hash value: UInt64) {
