@@ -4,10 +4,6 @@ package import WakeModel
 package protocol Gateway: Sendable {
     /// The push tokens it wakes.
     var service: PushService { get }
-    /// Connections to the push service.
-    var connections: Int { get }
-    /// Wake-ups in flight on one connection, as a plan assumes before a broadcast has shown more.
-    var streams: Int { get }
     /// Wake-ups that keep it busy: with fewer it may wait for more.
     var window: Int { get }
     /// The quota of the push service, if it has one.
@@ -34,7 +30,6 @@ package protocol Gateway: Sendable {
 }
 
 extension Gateway {
-    package var streams: Int { 100 }
     package var perMinute: Int? { nil }
     package var wakesTokens: Bool { true }
     package var topics: FCMTopics? { nil }

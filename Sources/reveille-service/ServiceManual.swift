@@ -71,11 +71,6 @@ enum ServiceManual {
                 + "`totalSeconds`, `intervalSeconds`, `fetchesMean` and `fetchesPeak` (a second), "
                 + "`fetchesPerSecond` (the budget; 0: none), `publishSpreadSeconds`, `warnings`."),
         .entry(
-            "broadcast --simulate",
-            "`plan`, as of --dry-run; `broadcast` with `seconds`, `fetches`, `fullestSecond`, "
-                + "`secondsOverBudget` and `stretches`; `day` with `hours`, `broadcasts`, "
-                + "`heartbeats`, `mostInAnHour`, `asked` and `longestWaitSeconds`."),
-        .entry(
             "feed verify",
             "`sequence`, `batches`, `digests`, `bytes`, `fingerprint`, `keys` (their number), "
                 + "`key` (the newest), `expires` (of the head, since 1970), `warnings`."),

@@ -7,6 +7,8 @@ protocol EngineService: Gateway {
     associatedtype Tokens: TokenProvider
 
     var tokens: Tokens { get }
+    /// Connections to the push service.
+    var connections: Int { get }
     /// The most wake-ups that are with the engine at once: as many streams as a push service may
     /// allow.
     var concurrency: Int { get }
@@ -33,7 +35,7 @@ extension EngineService {
     var suspiciousRefusals: Int { 1 }
     static func blamesForm(_ verdict: Verdict) -> Bool { false }
 
-    package var window: Int { 2 * connections * streams }
+    package var window: Int { 200 * connections }
     var concurrency: Int { max(window, connections * ConnectionLimits().streams) }
 
     package func open(

@@ -17,8 +17,8 @@ package struct FCMTopics: EngineService {
     }
 
     package var service: PushService { .fcm }
-    package var connections: Int { 1 }
-    package var streams: Int { 1 }
+    var connections: Int { 1 }
+    package var window: Int { 2 }
     var tokens: FCMTokenProvider { gateway.tokens }
     static var tokenBytes: Int { 32 }
 

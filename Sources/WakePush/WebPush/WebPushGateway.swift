@@ -34,13 +34,6 @@ package struct WebPushGateway: Gateway {
     }
 
     package var service: PushService { .webPush }
-    /// Plans assume that most endpoints are at one host.
-    package var connections: Int { 1 }
-    package var streams: Int { limits.perHost }
-    /// Hosts that can have all the requests that one may have.
-    package static var hostsAtOnce: Double {
-        Double(requestsAtOnce) / Double(WebPushLimits().perHost)
-    }
     /// Requests in flight to all hosts.
     package static var requestsAtOnce: Int { WebPushLimits().total }
 

@@ -27,7 +27,7 @@ package struct BroadcastReport: Sendable, Equatable {
     package var hosts = HostCounts()
     /// Seconds that the plan gave it when this process took it up; nil without a plan.
     package var plannedSeconds: Int?
-    /// Pushes a second, by the ``ThroughputMeter``.
+    /// Registrations a second, see ``RateMeter``.
     var rates: [PushService: Double] = [:]
     /// Push services that accepted anything since this process took up the run.
     var accepting: ServiceSet = []

@@ -188,14 +188,14 @@ final class Broadcaster: Sendable {
             await schedule.change { $0.lost(now: $1) }
             return await checkpoints.remove()
         }
-        await planner.sampleRegistrations()
+        await planner.countRegistrations()
         await perform(checkpoint, isResumed: true)
     }
 
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = feed.sequence()
         if planner.gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
-        await planner.sampleRegistrations()
+        await planner.countRegistrations()
         if case .failure(let error) = planner.plan() {
             // Late is better than never: see `BroadcastPlanner.pace`.
             log(.planStretched(needed: error.neededSeconds, interval: error.intervalSeconds))

@@ -8,8 +8,8 @@ import WakeSystem
 /// one that is slow, refused or away delays no other and is simply where it is. Used by one task.
 ///
 /// Everything that keeps it from going on is one loop: while the gateway is away it waits and tries
-/// again, and when another broadcast is due it ends. A host of Web Push without room is passed over,
-/// and gets another lap once all rows were read.
+/// again, and when another broadcast is due it ends. A host of Web Push without room is passed
+/// over, and gets another lap once all rows were read.
 final class GatewayRun {
     /// What the gateways of a run share.
     struct Surroundings: Sendable {
@@ -57,8 +57,7 @@ final class GatewayRun {
     private var isDelayed = false
     private var isTripped = false
     private var isOver = false
-    private var meter = ThroughputMeter()
-    private var completed = 0
+    private var meter = RateMeter()
     private var nextTick = UptimeInstant.now
     private let start = UptimeInstant.now
     private let millisecondsBefore: UInt64
@@ -158,11 +157,14 @@ final class GatewayRun {
             return true
         }
         if next.generation == .previous { readUntil = next.ended }
+        if !isAgain { meter.add(rows: next.rows.count) }
         page = lane.page(next, isAgain: isAgain, of: all.store.estimatedRows)
         return true
     }
 
     private func sendPage() async {
+        var begin = UptimeInstant.now
+        defer { meter.add(time: .now - begin) }
         while var page, !all.control.isStopping {
             let step = lane.advance(&page)
             self.page = page
@@ -175,11 +177,16 @@ final class GatewayRun {
             case .batch:
                 sendBatch()
                 await handleReports()
-            case .wait:
+            case .room:
                 sendBatch()
                 await waitForReports()
                 all.control.setActivity(isHeld ? .away : .sending, of: inbox)
                 if isHeld, all.control.isSuperseded { return giveUp() }
+            case .pace:
+                sendBatch()
+                meter.add(time: .now - begin)
+                await waitForReports()
+                begin = .now
             }
         }
     }
@@ -330,16 +337,11 @@ final class GatewayRun {
         guard now >= nextTick else { return }
         nextTick = now + Self.tickInterval
         session?.tick()
-        // An eighth of the window is more than most services take at once.
-        let isBusy = session != nil && lane.inFlight >= (gateway?.window ?? 0) / 8
-        meter.update(completed: completed, isBusy: isBusy, now: now)
-        completed = 0
     }
 
     private func handle(_ report: GatewayReport) {
         switch report {
         case .completed(let results):
-            completed += results.count
             let accepted = lane.position.counters.accepted
             lane.complete(results) { gone.add($0, of: $1) }
             if lane.position.counters.accepted > accepted { (attempts, message) = (0, nil) }
@@ -367,7 +369,6 @@ final class GatewayRun {
         lane.position.counters.deleted += UInt64(await gone.delete(isLast: isLast))
     }
 
-    /// A kill from here on finds the counters of now.
     private func save() { writer.save(lane.savedPosition(page)) }
 
     /// Whether all that is with the gateway waits there.
@@ -382,6 +383,10 @@ final class GatewayRun {
         let isOver = isOver && (topics?.isOver != false || all.control.isSuperseded)
         var report = lane.report
         report.counters = lane.position.counters
+        // Written down are rows with an outcome; shown are those that were read, or are waited for.
+        if !all.control.isEnding {
+            report.counters.rows += UInt64(lane.inFlight) + report.counters.deferred
+        }
         report.isComplete = isOver
         if isHeld { report.counters.deferred += UInt64(lane.inFlight) }
         report.isWaiting =

@@ -4,9 +4,9 @@ import WakeStore
 import WakeSystem
 
 /// The rows of one gateway on their way from the scan to the session, and back with their outcomes:
-/// every distinct push token (``TokenDeduplicator``) leaves at the planned pace (``RunPace``), while
-/// there is room. Nothing here waits, and many rows go with one look at this value: one suspension
-/// for each row would cost more than the row.
+/// every distinct push token (``TokenDeduplicator``) leaves at the planned pace (``RunPace``),
+/// while there is room. Nothing here waits, and many rows go with one look at this value: one
+/// suspension for each row would cost more than the row.
 struct RowLane {
     enum Step {
         /// Every row of the page was handled.
@@ -14,7 +14,7 @@ struct RowLane {
         /// A batch is full.
         case batch
         /// The next row waits for room, or for the pace.
-        case wait
+        case room, pace
     }
 
     /// The rows of a page that are left.
@@ -148,7 +148,8 @@ struct RowLane {
             }
             return nil
         }
-        guard entries.count < capacity, isDue else { return .wait }
+        guard entries.count < capacity else { return .room }
+        guard isDue else { return .pace }
         pace.spend()
         guard deduplicator.insert(hash: hash) else {
             // One that is read again has been woken, as a rule.

@@ -25,24 +25,18 @@ package struct DescriptorBudget: Sendable, Equatable {
     private static let fewestConnections = 16
     /// The store's files, keys, libraries, listeners, name resolution, what the shell left open.
     private static let files = 96
-    /// Of a gateway: both environments of APNs, each connection with its successor.
-    private static let perPushConnection = 4
 
     package init(_ configuration: Configuration) throws(DescriptorShortage) {
         try self.init(configuration, limit: Self.processLimit)
     }
 
     init(_ configuration: Configuration, limit: Int) throws(DescriptorShortage) {
-        let pushes = Gateways.limits(configuration).map {
-            $0.service == .webPush
-                ? WebPushGateway.requestsAtOnce : Self.perPushConnection * $0.connections
-        }
         let ours =
             Self.adminConnections + (configuration.metrics == nil ? 0 : Self.metricsConnections)
             + (configuration.cluster == nil ? 0 : ShardPeers.connections)
         let isClient = !configuration.peers.isEmpty || configuration.obliviousUpstream != nil
         let reserve =
-            Self.files + 2 * ours + pushes.reduce(0, +)
+            Self.files + 2 * ours + Gateways.connections(configuration)
             + (isClient ? ServiceClient.descriptors : 0)
         let batches = configuration.feedServed ? FeedFileServer.batchesAtOnce : 0
         let others = reserve + batches + HTTPLimits.lingeringRejections

@@ -34,12 +34,6 @@ extension RelayConfiguration {
         let key = (try? relayKey()).map { ", key \($0.publicText)" } ?? ""
         return "via \(address)" + key + limit
     }
-
-    func limits(_ service: PushService) -> GatewayThroughput {
-        GatewayThroughput(
-            service, connections: RelayGateway.requestsAtOnce, streams: RelayGateway.streams,
-            quotaPerMinute: perMinute)
-    }
 }
 
 extension Configuration {

@@ -15,8 +15,8 @@ struct GatewaySection: Sendable {
     let summary: @Sendable (Configuration) -> String?
     /// Those of its services that it turns on when it is there; nil: all.
     var served: @Sendable (Configuration) -> [PushService]? = { _ in nil }
-    /// The throughput of its gateways, without making them; empty when it is off.
-    let limits: @Sendable (Configuration) -> [GatewayThroughput]
+    /// Connections that its gateways have open at most, without making them; 0 when it is off.
+    let connections: @Sendable (Configuration) -> Int
     /// Reads credentials and kept tokens and sends nothing; empty when it is off.
     let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
 
@@ -57,12 +57,10 @@ extension GatewaySection {
             $0.apnsRelay?.summary ?? $0.apns.map { "topic \($0.topic), \($0.options.summary)" }
         },
         served: { $0.apnsEnvironments.services },
-        limits: { configuration in
-            // Apps have few push tokens of the sandbox: its throughput adds nothing.
-            guard let service = configuration.apnsEnvironments.services.first else { return [] }
-            if let relay = configuration.apnsRelay { return [relay.limits(service)] }
-            guard let options = configuration.apns?.options else { return [] }
-            return [GatewayThroughput(service, connections: options.connections)]
+        connections: { configuration in
+            // Both environments, each connection with its successor.
+            if configuration.apnsRelay != nil { return 4 * RelayGateway.requestsAtOnce }
+            return 4 * (configuration.apns?.options.connections ?? 0)
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.apnsRelay {
@@ -95,13 +93,10 @@ extension GatewaySection {
             $0.fcmRelay?.summary
                 ?? $0.fcm.map { $0.summary }
         },
-        limits: { configuration in
-            if let relay = configuration.fcmRelay { return [relay.limits(.fcm)] }
-            guard let fcm = configuration.fcm, fcm.wakesTokens else { return [] }
-            return [
-                GatewayThroughput(
-                    .fcm, connections: fcm.options.connections, quotaPerMinute: fcm.perMinute)
-            ]
+        connections: { configuration in
+            if configuration.fcmRelay != nil { return 4 * RelayGateway.requestsAtOnce }
+            guard let fcm = configuration.fcm, fcm.wakesTokens else { return 0 }
+            return 4 * fcm.options.connections
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.fcmRelay { return try make(relay, [.fcm], section: "fcm") }
@@ -123,10 +118,7 @@ extension GatewaySection {
             configuration.webPush = try WebPushConfiguration(section: section)
         },
         summary: { $0.webPush.map(summary) },
-        limits: { configuration in
-            guard let webPush = configuration.webPush else { return [] }
-            return [.init(.webPush, connections: 1, streams: webPush.perHost)]
-        },
+        connections: { $0.webPush == nil ? 0 : WebPushGateway.requestsAtOnce },
         make: { (configuration) throws(GatewayError) in
             guard let webPush = configuration.webPush else { return [] }
             return try mapError({

@@ -30,10 +30,9 @@ package enum Gateways {
         }
     }
 
-    /// The throughput of the configured gateways, for the planner; without any, that of APNs.
-    package static func limits(_ configuration: Configuration) -> [GatewayThroughput] {
-        let limits = GatewaySection.all.flatMap { $0.limits(configuration) }
-        return limits.isEmpty ? [GatewayThroughput(.apns, connections: 1)] : limits
+    /// Connections that the configured gateways have open at most.
+    package static func connections(_ configuration: Configuration) -> Int {
+        GatewaySection.all.reduce(0) { $0 + $1.connections(configuration) }
     }
 
     /// The sections whose gateways cannot be made, by the first push service that they turn on.

@@ -29,7 +29,7 @@ struct AdminRoutes: Sendable {
             }
         case "/v1/plan":
             Task {
-                await planner.sampleRegistrations()
+                await planner.countRegistrations()
                 let type = request.onlyValue(of: "accept") ?? []
                 let isJSON = type.elementsEqual("application/json".utf8)
                 responder.respond(.read(request) { plan(isJSON: isJSON) })

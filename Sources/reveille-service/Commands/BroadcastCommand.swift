@@ -19,17 +19,12 @@ enum BroadcastCommand {
                 "--stop", "end the running or waiting broadcast; pushes not yet sent are dropped"),
             .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
             .init(
-                "--simulate", value: "ROWS",
-                "simulate a broadcast to this many registrations; needs no running service"),
-            .init(
                 "--json",
                 "the run at its end as one JSON object, that of `GET /v1/broadcast`; with "
-                    + "--no-wait what `POST /v1/broadcast` answers; with --dry-run the plan; with "
-                    + "--simulate plan, broadcast and day"),
+                    + "--no-wait what `POST /v1/broadcast` answers; with --dry-run the plan"),
         ],
         examples: [
             "reveille broadcast", "reveille broadcast --dry-run",
-            "reveille broadcast --simulate 1000000",
         ],
         notes: """
             Ctrl-C ends the display, not the broadcast: that continues in the service until it is \
@@ -41,9 +36,6 @@ enum BroadcastCommand {
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
         let isJSON = invocation.flag("--json")
-        if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
-            return try SimulationReport.show(rows, configuration, json: isJSON)
-        }
         let admin = AdminClient(configuration)
         if invocation.flag("--dry-run") { return try plan(admin, json: isJSON) }
         if invocation.flag("--stop") {
@@ -303,54 +295,5 @@ struct BroadcastStatus: Decodable {
             hint: nobody was deleted for it; the next broadcast tries again
             """
         ]
-    }
-}
-
-/// `reveille broadcast --simulate ROWS`: by the plan and the schedule of the service itself.
-enum SimulationReport {
-    static func show(
-        _ rows: Int, _ configuration: Configuration, json: Bool
-    ) throws(CommandFailure) -> ExitStatus {
-        let input = configuration.planInput(rows: rows, gateways: Gateways.limits(configuration))
-        let plan = try mapError({ CommandFailure(lines: $0.message) }) { () throws(PlanError) in
-            try BroadcastPlan.withPublishedSpread(input)
-        }
-        let console = Console()
-        if !json { for line in plan.lines { console.out(line) } }
-        guard plan.pushes > 0 || json else { return .success }
-        var random = SimulationRandom()
-        let simulation = BroadcastSimulation(plan, using: &random)
-        let day = ScheduleSimulation(
-            heartbeatSeconds: configuration.heartbeatSeconds, duration: plan.duration,
-            publishes: 12, using: &random)
-        guard !json else {
-            console.json { text in
-                text.beginObject("plan")
-                plan.encode(to: &text)
-                text.endObject()
-                text.beginObject("broadcast")
-                simulation.encode(to: &text)
-                text.endObject()
-                text.beginObject("day")
-                day.encode(to: &text)
-                text.endObject()
-            }
-            return .success
-        }
-        for line in [""] + simulation.summary + [""] + simulation.table { console.out(line) }
-        console.out("\na day with 12 publishes at random moments:")
-        for line in day.summary { console.out(line) }
-        return .success
-    }
-}
-
-/// A linear congruential generator (Knuth, MMIX): all simulations use the same numbers.
-private struct SimulationRandom: RandomNumberGenerator {
-    private var state: UInt64 = 1
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        // The high bits are the random ones.
-        return (state ^ (state >> 32)) &* 0x9E37_79B9_7F4A_7C15
     }
 }

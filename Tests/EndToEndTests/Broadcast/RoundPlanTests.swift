@@ -8,48 +8,6 @@ import WakeSystem
     "A broadcast on paper", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct RoundPlanTests {
-    private func simulate(
-        _ rows: Int, _ service: ServiceUnderTest
-    ) async throws -> (status: Int32, output: String) {
-        try await service.command("broadcast", "--simulate", "\(rows)")
-    }
-
-    private func budget(_ fetches: Int, _ service: ServiceUnderTest) throws {
-        var text = try String(contentsOfFile: service.configuration, encoding: .utf8)
-        text = text.split(separator: "\n", omittingEmptySubsequences: false)
-            .filter { !$0.hasPrefix("fetches-per-second =") }.joined(separator: "\n")
-        text += "\n[broadcast]\nfetches-per-second = \(fetches)\n"
-        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
-    }
-
-    private func connections(_ count: Int, _ service: ServiceUnderTest) throws {
-        var text = try String(contentsOfFile: service.configuration, encoding: .utf8)
-        text += "\n[apns]\nconnections = \(count)\n"
-        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
-    }
-
-    @Test("fifty million do not fit the default budget; what the hint says does")
-    func simulate() async throws {
-        let service = try await ServiceUnderTest()
-        let few = try await simulate(50_000_000, service)
-        #expect(few.status == 1)
-        #expect(few.output.contains("\nhint: give apns 11 connections and allow "), "\(few.output)")
-        try connections(11, service)
-        let (status, output) = try await simulate(50_000_000, service)
-        #expect(status == 1)
-        #expect(output.hasPrefix("reveille: a broadcast to 50,000,000 registrations takes "))
-        #expect(output.contains(", longer than the interval of 2:00:00\nhint: allow "), "\(output)")
-        let words = try ServiceUnderTest.word(after: "hint: allow ", in: output)
-        let enough = try #require(Int(words.replacing(",", with: "")))
-        try budget(enough, service)
-        let fits = try await simulate(50_000_000, service)
-        #expect(fits.status == 0)
-        #expect(fits.output.contains("warning: this is "), "\(fits.output.prefix(2000))")
-        #expect(fits.output.contains("\nfullest "))
-        try budget(enough * 9 / 10, service)
-        #expect(try await simulate(50_000_000, service).status == 1)
-    }
-
     @Test("a plan that does not fit is stretched, says so, and can be ended")
     func stretched() async throws {
         let place = try await PushingService()

@@ -31,8 +31,6 @@ struct CommandOutputTests {
                     "fetchesPerSecond", "publishSpreadSeconds", "warnings",
                 ]
             ),
-            (["broadcast", "--simulate", "10000"], ["plan", "broadcast", "day"]),
-            (["broadcast", "--simulate", "0"], ["plan", "broadcast", "day"]),
         ]
         let manual = try await RunningProgram.run("reveille", ["manual"]).output
         for (words, members) in expected {

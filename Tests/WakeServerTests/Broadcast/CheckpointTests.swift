@@ -69,7 +69,8 @@ struct CheckpointTests {
     func longLists() throws {
         var random = SplitMix64(seed: 3)
         for count in [16_383, 16_384, 100_000] {
-            let places = (0..<count).map { _ in UInt64.random(in: 0..<ScanOrder.end, using: &random) }
+            let places = (0..<count).map { _ in UInt64.random(in: 0..<ScanOrder.end, using: &random)
+            }
             var position = RunPosition()
             position.noted = places
             let noted = try #require(
@@ -85,7 +86,8 @@ struct CheckpointTests {
         }
     }
 
-    @Test("a copy that a kill cut short is not believed: the one before it is", arguments: [8, 3000])
+    @Test(
+        "a copy that a kill cut short is not believed: the one before it is", arguments: [8, 3000])
     func torn(_ count: Int) throws {
         let checkpoint = try Checkpoint.create(path, header)
         var writer = writer(checkpoint)
@@ -123,7 +125,7 @@ struct CheckpointTests {
         #expect(bytes[40..<48] == [0x34, 0x12, 0, 0, 0, 0, 0, 0])
         let checksum = Blake2b.hash(bytes.span.extracting(0..<48))
         #expect(Array(bytes[48..<80]) == checksum)
-        // FCM is the third push service, and the first copy is flushed: of four the third or fourth.
+        // FCM is the third push service; the first copy is flushed: the fourth of four.
         let place = 4096 + 256 * (4 * 2 + 3)
         #expect(bytes[place] == 1 && bytes[place + 16] == 2 && bytes[place + 24] == 2)
         #expect(bytes[place + 32] == 1 && bytes[place + 40] == 0)

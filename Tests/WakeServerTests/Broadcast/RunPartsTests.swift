@@ -130,7 +130,9 @@ struct TokenDeduplicatorTests {
 
 @Suite("Wake-ups without an outcome")
 struct PendingPlacesTests {
-    @Test("in any order of outcomes, holes and the rest are what a plain model says", arguments: 0..<8)
+    @Test(
+        "in any order of outcomes, holes and the rest are what a plain model says", arguments: 0..<8
+    )
     func anyOrder(_ seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var places = PendingPlaces()
@@ -182,7 +184,9 @@ struct BroadcastReportTests {
             (part.counters.rows, part.counters.milliseconds) = (accepted + 1, accepted * 10)
             return part
         }
-        let report = BroadcastReport().with([part(700, 5), part(400, 6), part(100, 7, isWaiting: true)])
+        let report = BroadcastReport().with([
+            part(700, 5), part(400, 6), part(100, 7, isWaiting: true),
+        ])
         #expect(report.permille == 400 && !report.isComplete && !report.isWaiting)
         #expect(report.counters.accepted == 18 && report.counters.rows == 21)
         #expect(report.counters.milliseconds == 70)

@@ -7,7 +7,8 @@ import WakeStore
 
 @Suite("The scan order")
 struct ScanOrderTests {
-    @Test("every place has one beginning of an id, and every beginning one place", arguments: 1...12)
+    @Test(
+        "every place has one beginning of an id, and every beginning one place", arguments: 1...12)
     func permutation(_ bits: UInt8) {
         let order = ScanOrder(seed: UInt64(bits), blockBits: bits)
         var random = SplitMix64(seed: 1)
@@ -110,7 +111,8 @@ private struct RenewalWorld {
             }
             let again = position.firstAgain
             let width = UInt64.random(in: 0..<ScanOrder.currentStart / 20, using: &random)
-            let end = position.next < ScanOrder.currentStart ? ScanOrder.currentStart : ScanOrder.end
+            let end =
+                position.next < ScanOrder.currentStart ? ScanOrder.currentStart : ScanOrder.end
             let new = position.next..<min(position.next + width, end)
             let read = again.isEmpty ? [new] : Array(again)
             for row in places.indices.sorted(by: { places[$0] < places[$1] })

@@ -88,7 +88,8 @@ struct SharedScanTests {
         )
         let first = try #require(await scan.page(at: 0, after: 0))
         let same = try #require(await scan.page(at: first.places.upperBound - 1, after: 0))
-        #expect(same.ended == first.ended && same.places == first.places)
+        #expect(same.ended == first.ended && same.places.upperBound == first.places.upperBound)
+        #expect(same.places.count == 1 && same.rows.count <= first.rows.count)
         var reader = Reader(scan: scan)
         while !reader.isDone { try await reader.read() }
         let again = try #require(await scan.page(at: 0, after: 0))
@@ -97,8 +98,9 @@ struct SharedScanTests {
         let order = scan.order
         let places = first.rows.map { order.place(of: $0.identity.idPrefix, in: .previous) }
         let rows = try #require(await scan.page(at: places.map { $0..<$0 + 1 }[...]))
-        #expect(rows.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) }
-            == first.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) })
+        #expect(
+            rows.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) }
+                == first.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) })
         await store.close()
     }
 }

@@ -129,18 +129,17 @@ struct ConfigurationAPNsTests {
     private static let off =
         "off: not among the environments of [apns]; its push tokens are refused"
 
-    @Test("an environment that is left out is off, and the planner counts with the other")
+    @Test("an environment that is left out is off")
     func environments() throws {
         #expect(try parse(Self.whole).apnsEnvironments == .both)
         #expect(try parse(Self.whole + "environments = both\n").apnsEnvironments == .both)
         let production = try parse(Self.whole + "environments = production\n")
         #expect(Gateways.states(production).map(\.isOn) == [true, false, false, false])
         #expect(Gateways.states(production)[1].summary == Self.off)
-        #expect(Gateways.limits(production) == [GatewayThroughput(.apns, connections: 1)])
+        #expect(Gateways.connections(production) == 4)
         let sandbox = try parse(Self.whole + "environments = sandbox\n")
         #expect(Gateways.states(sandbox).map(\.isOn) == [false, true, false, false])
         #expect(Gateways.states(sandbox)[0].summary == Self.off)
-        #expect(Gateways.limits(sandbox) == [GatewayThroughput(.apnsSandbox, connections: 1)])
         // The key says nothing without the section's others.
         let alone = #expect(throws: ConfigurationError.self) {
             try parse("[apns]\nenvironments = production\n")

@@ -40,24 +40,10 @@ struct ConfigurationFCMTests {
         #expect(fcm.options.host == "localhost" && fcm.options.port == 8443)
         #expect(fcm.options.authorityFile == "/base/ca.pem")
         #expect(configuration.apns?.options == EndpointOptions())
-        #expect(
-            Gateways.limits(configuration) == [
-                GatewayThroughput(.apns, connections: 1),
-                GatewayThroughput(
-                    .fcm, connections: 4, quotaPerMinute: 1_200_000),
-            ])
-    }
-
-    @Test("without any section plans on paper are those of one connection to APNs")
-    func onPaper() throws {
-        #expect(Gateways.limits(try parse("")) == [GatewayThroughput(.apns, connections: 1)])
-        let fcm = Gateways.limits(try parse("[fcm]\nkey = k\n"))
-        let throughput = GatewayThroughput(
-            .fcm, connections: 10, quotaPerMinute: 600_000)
-        #expect(fcm == [throughput])
-        // Topics are not bound by the rows.
-        let topics = Gateways.limits(try parse("[fcm]\nkey = k\ntopic = wake\n"))
-        #expect(topics == [GatewayThroughput(.apns, connections: 1)])
+        #expect(Gateways.connections(configuration) == 4 * (1 + 4))
+        #expect(Gateways.connections(try parse("")) == 0)
+        #expect(Gateways.connections(try parse("[fcm]\nkey = k\n")) == 4 * 10)
+        #expect(Gateways.connections(try parse("[fcm]\nkey = k\ntopic = wake\n")) == 0)
     }
 
     @Test(

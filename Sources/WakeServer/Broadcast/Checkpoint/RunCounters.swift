@@ -1,5 +1,5 @@
-/// The counts of a broadcast run, or of one gateway in it. They are written with the place that they
-/// belong to, and continue from there after a crash.
+/// The counts of a broadcast run, or of one gateway in it. They are written with the place that
+/// they belong to, and continue from there after a crash.
 package struct RunCounters: Sendable, Equatable {
     package var rows: UInt64 = 0
     package var accepted: UInt64 = 0

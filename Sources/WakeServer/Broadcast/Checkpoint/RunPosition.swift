@@ -176,6 +176,8 @@ struct PendingPlaces {
     /// one; nil when all that were read are before it.
     var holes: (places: [UInt64], next: UInt64?) {
         let end = max(finished, boundary - first)
-        return (places[finished..<end].filter { $0 != .max }, end < places.count ? places[end] : nil)
+        return (
+            places[finished..<end].filter { $0 != .max }, end < places.count ? places[end] : nil
+        )
     }
 }

@@ -75,17 +75,6 @@ package struct BroadcastPlan: Equatable {
         self.warnings = warnings
     }
 
-    /// The plan once the heads of all clients have the published spread: for simulations.
-    package static func withPublishedSpread(
-        _ input: PlanInput
-    ) throws(PlanError) -> BroadcastPlan {
-        let plan = try BroadcastPlan(input)
-        guard plan.publishedSpread != input.spread else { return plan }
-        var next = input
-        next.spreadSeconds = plan.publishedSpread
-        return try BroadcastPlan(next)
-    }
-
     private struct Time {
         /// Seconds that the gateways need, and seconds that keep the budget by the pace alone.
         let byGateways: Int
@@ -115,12 +104,6 @@ package struct BroadcastPlan: Equatable {
     var peakFetches: Double {
         Double(pushes) / Double(max(1, duration, spread))
             + Double(input.streams) / Double(max(1, spread))
-    }
-
-    /// Seconds over which a rate of fetches is measured so that random deviation stays near 10 %:
-    /// one, or as many as 1,000 fetches take.
-    var spanSeconds: Int {
-        meanFetches >= 1000 ? 1 : max(1, seconds(1000 / max(meanFetches, 0.001)))
     }
 
     private static func isEven(_ duration: Int, _ spread: Int) -> Bool {
@@ -201,9 +184,12 @@ extension BroadcastPlan {
     private var boundText: String {
         guard let slowest = input.slowest, pushes > 0 else { return "nothing to push" }
         let byGateway = slowest.seconds(for: Double(pushes))
-        guard Double(duration) <= byGateway + 1 else { return "bound by the budget of fetches" }
-        let isKnown = slowest.measured != nil || slowest.isBoundByQuota
-        return "bound by \(slowest.service.name)" + (isKnown ? "" : ", whose speed is assumed")
+        if paceSeconds > 1, Double(duration) > byGateway + 1 {
+            return "bound by the budget of fetches"
+        }
+        let isKnown = input.gateways.allSatisfy { $0.last != nil || $0.quotaPerMinute != nil }
+        return isKnown
+            ? "bound by \(slowest.service.name)" : "at least: no broadcast has shown how fast"
     }
 }
 
@@ -222,8 +208,6 @@ package struct PlanError: Error, Equatable {
     let intervalSeconds: Int
     /// The smallest budget with which it would fit; nil when no budget helps.
     private(set) var enoughFetches: Int?
-    /// The fewest connections of the slowest gateway with which it would fit; nil: not its fault.
-    private(set) var enoughConnections: Int?
 
     init(_ input: PlanInput, byGateways: Int, byBudget: Int, took duration: Int) {
         rows = input.rows
@@ -237,12 +221,6 @@ package struct PlanError: Error, Equatable {
         let needed = Double(input.pushes) / Double(left)
         if byGateways > left, let slowest = input.slowest {
             cause = .gateway(slowest.service)
-            let one = slowest.carried / Double(slowest.connections)
-            let connections = (needed / one).rounded(.up)
-            // Web Push has as many connections as hosts want; the others take 64 at most.
-            if !slowest.isBoundByQuota, slowest.service != .webPush, connections <= 64 {
-                enoughConnections = Int(connections)
-            }
         } else {
             cause = .budget
         }
@@ -265,12 +243,13 @@ package struct PlanError: Error, Equatable {
         switch cause {
         case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
         case .gateway(let service):
-            let remedy = enoughConnections.map { "give \(service.name) \($0) connections" }
-            let other: String? =
-                service == .webPush
-                ? "allow more requests at once to a host with [webpush] per-host"
-                : service == .fcm ? "ask \(service.name) for a higher quota" : nil
-            hints = [remedy ?? other, fetches].compactMap(\.self)
+            let remedy: String =
+                switch service {
+                case .webPush: "allow more requests at once to a host with [webpush] per-host"
+                case .fcm: "ask fcm for a higher quota, or give it more connections"
+                case .apns, .apnsSandbox: "give \(service.name) more connections"
+                }
+            hints = [remedy, fetches].compactMap(\.self)
             if hints.count > 1 { hints = [hints.joined(separator: " and ")] }
         case .budget:
             if let fetches { hints.append(fetches) }

@@ -15,8 +15,7 @@ struct BroadcastPlanner: Sendable {
     var reopenInterval = Duration.seconds(180)
     /// Once all rows have been read, the time that slow hosts have before another broadcast.
     var tailPatience = Duration.seconds(300)
-    var learnt: @Sendable () -> LearntThroughput = { LearntThroughput() }
-    let sampler = RegistrationSampler()
+    var learnt: @Sendable () -> LearntRates = { LearntRates() }
 
     var gateways: [any Gateway] { settings.now.gateways }
     var configuration: Configuration { settings.now.configuration }
@@ -30,18 +29,14 @@ struct BroadcastPlanner: Sendable {
 
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.
-        let learnt = learnt()
+        let rates = learnt().rates
         return configuration.planInput(
             rows: rows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
-            gateways: gateways.filter(\.wakesTokens).map {
-                learnt.applied(to: $0.throughput, sampler.shares)
+            gateways: gateways.filter(\.wakesTokens).map { gateway in
+                GatewayRate(
+                    gateway.service, last: rates[gateway.service].map { Double($0) },
+                    quotaPerMinute: gateway.perMinute)
             })
-    }
-
-    /// Counts the registrations, and draws the sample that plans are made with from then on.
-    func sampleRegistrations() async {
-        await countRegistrations()
-        await sampler.draw(from: store)
     }
 
     /// Waits a second at most: a store that hangs must not hide that it does.
@@ -102,8 +97,8 @@ struct BroadcastPlanner: Sendable {
 }
 
 extension Configuration {
-    package func planInput(
-        rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
+    func planInput(
+        rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayRate]
     ) -> PlanInput {
         let input = PlanInput(
             rows: rows, streams: streams, gateways: gateways, topic: fcm?.topic,
@@ -111,12 +106,5 @@ extension Configuration {
             intervalSeconds: intervalSeconds)
         precondition(input.isWithinBounds)
         return input
-    }
-}
-
-extension Gateway {
-    fileprivate var throughput: GatewayThroughput {
-        GatewayThroughput(
-            service, connections: connections, streams: streams, quotaPerMinute: perMinute)
     }
 }

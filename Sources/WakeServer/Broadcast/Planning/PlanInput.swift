@@ -9,7 +9,7 @@ package struct PlanInput: Equatable {
     /// Event streams open now: their clients are all woken in the first moment.
     var streams = 0
     /// Without any, only event streams are woken.
-    var gateways: [GatewayThroughput]
+    var gateways: [GatewayRate]
     /// The topics of FCM, whose subscribers nobody can count.
     var topic: FCMTopic?
     var fetchesPerSecond = 0
@@ -29,7 +29,7 @@ package struct PlanInput: Equatable {
 
     var spread: Int { min(spreadSeconds, Self.longestSpread) }
     var pushes: Int { gateways.isEmpty ? 0 : rows }
-    var slowest: GatewayThroughput? {
+    var slowest: GatewayRate? {
         let pushes = Double(pushes)
         return gateways.max { $0.seconds(for: pushes) < $1.seconds(for: pushes) }
     }
@@ -49,55 +49,34 @@ package struct PlanInput: Equatable {
     }
 }
 
-/// The pushes a second that one gateway can carry.
-package struct GatewayThroughput: Sendable, Equatable {
+/// How fast one gateway goes through the registrations.
+package struct GatewayRate: Sendable, Equatable {
     let service: PushService
-    let connections: Int
-    /// Requests in flight on one connection.
-    let streams: Int
-    let latencyMilliseconds: Int
+    /// Registrations a second, of all push services, in its last broadcast; nil before that.
+    var last: Double?
     /// Pushes a minute the push service allows; nil: no such rule.
     let quotaPerMinute: Int?
-    /// Pushes a second on all connections in earlier runs, in place of streams and latency.
-    var measured: Double?
-    /// The part of all pushes that is of this service.
-    var share = 1.0
 
-    /// Unless told otherwise, a push service that is rather slow: a broadcast that ends before its
-    /// time delays no other.
-    package init(
-        _ service: PushService, connections: Int, streams: Int = 100,
-        latencyMilliseconds: Int = 150, quotaPerMinute: Int? = nil
-    ) {
-        precondition(connections > 0 && streams > 0 && latencyMilliseconds > 0)
-        precondition(quotaPerMinute ?? 1 > 0)
+    package init(_ service: PushService, last: Double? = nil, quotaPerMinute: Int? = nil) {
+        precondition(quotaPerMinute ?? 1 > 0 && last ?? 1 > 0)
         self.service = service
-        self.connections = connections
-        self.streams = streams
-        self.latencyMilliseconds = latencyMilliseconds
+        self.last = last
         self.quotaPerMinute = quotaPerMinute
     }
 
-    /// Pushes a second on all connections: requests in flight, divided by their latency.
-    var carried: Double {
-        measured ?? Double(connections) * Double(streams) * 1000 / Double(latencyMilliseconds)
-    }
-
-    private var quota: Double { quotaPerMinute.map { Double($0) / 60 } ?? .infinity }
-    var isBoundByQuota: Bool { quota < carried }
-    var rate: Double { min(carried, quota) }
-
-    /// Seconds for its share of a number of pushes. A quota is approached over a minute
-    /// (`RampedTokenBucket`): that costs half of it, or all when there is not more to send.
+    /// Seconds for a number of registrations: by the last broadcast, before that by the quota,
+    /// which is approached over a minute (`RampedTokenBucket`): that costs half of it, or all when
+    /// there is not more to send.
     func seconds(for pushes: Double) -> Double {
-        let steady = pushes * share / rate
-        guard isBoundByQuota else { return steady }
+        if let last { return pushes / last }
+        guard let quotaPerMinute else { return 0 }
+        let steady = pushes * 60 / Double(quotaPerMinute)
         return steady < 30 ? (120 * steady).squareRoot() : steady + 30
     }
 }
 
-/// The pushes a second that gateways have had in earlier runs, kept in the ``BroadcastHistory``.
-struct LearntThroughput: Equatable, Sendable {
+/// The rates of the gateways' last broadcasts, kept in the ``BroadcastHistory``.
+struct LearntRates: Equatable, Sendable {
     /// 1 or more.
     private(set) var rates: [PushService: Int] = [:]
 
@@ -112,43 +91,23 @@ struct LearntThroughput: Equatable, Sendable {
     mutating func record(_ run: [PushService: Double]) {
         for (service, rate) in run { rates[service] = Int(max(1, min(1e9, rate)).rounded()) }
     }
-
-    func applied(
-        to throughput: GatewayThroughput, _ shares: RegistrationShares
-    ) -> GatewayThroughput {
-        var throughput = throughput
-        throughput.measured = rates[throughput.service].map { Double($0) }
-        throughput.share = shares[throughput.service]
-        if throughput.service == .webPush, throughput.measured == nil {
-            // As many hosts as there are requests for, or what the largest host alone takes.
-            throughput.share = max(
-                shares.largestHost, throughput.share / WebPushGateway.hostsAtOnce)
-        }
-        return throughput
-    }
 }
 
-/// The rate of one gateway in one run, measured while it has more to do than it can do at once.
-struct ThroughputMeter {
-    private var pushes = 0
+/// The rate of one gateway in one run: the time in which it waited for the planned pace, not the
+/// pace for it, does not count.
+struct RateMeter {
+    private var rows = 0
     private var time = Duration.zero
-    private var busySince: UptimeInstant?
 
     /// With less a rate says nothing.
-    private static let least = (pushes: 500, time: Duration.seconds(2))
+    private static let least = (rows: 500, time: Duration.seconds(2))
 
-    /// Counts completed pushes. `isBusy`: whether enough are left.
-    mutating func update(completed: Int, isBusy: Bool, now: UptimeInstant) {
-        if let since = busySince {
-            pushes += completed
-            time += now - since
-        }
-        busySince = isBusy ? now : nil
-    }
+    mutating func add(rows: Int) { self.rows += rows }
+    mutating func add(time: Duration) { self.time += time }
 
-    /// Pushes a second; nil while too little is known.
+    /// Registrations a second; nil while too little is known.
     var rate: Double? {
-        guard pushes >= Self.least.pushes, time >= Self.least.time else { return nil }
-        return Double(pushes) / (time / .seconds(1))
+        guard rows >= Self.least.rows, time >= Self.least.time else { return nil }
+        return Double(rows) / (time / .seconds(1))
     }
 }

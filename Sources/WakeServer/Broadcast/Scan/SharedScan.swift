@@ -11,6 +11,12 @@ struct ScanPage: Sendable {
     fileprivate(set) var ended: UInt64 = 0
 
     var generation: Generation { ScanOrder.generation(at: places.lowerBound) }
+
+    /// Without the rows before a place.
+    fileprivate func rest(from place: UInt64, _ order: ScanOrder) -> ScanPage {
+        let rows = rows.filter { order.place(of: $0.identity.idPrefix, in: generation) >= place }
+        return ScanPage(places: place..<places.upperBound, rows: rows, ended: ended)
+    }
 }
 
 /// The reading of a broadcast: hands out pages of opened rows by place, and keeps the last few.
@@ -47,8 +53,8 @@ final class SharedScan: Sendable {
     }
 
     /// The page with a place; nil when the store cannot be read.
-    /// - Parameter ended: when the caller's last page of the previous generation was read: a page of
-    ///   current that was read before would miss a row that moved in between.
+    /// - Parameter ended: when the caller's last page of the previous generation was read: a page
+    ///   of current that was read before would miss a row that moved in between.
     func page(at place: UInt64, after ended: UInt64) async -> ScanPage? {
         let task = state.withLock { state in
             let reading = reading(at: place, after: ended, &state)
@@ -61,8 +67,11 @@ final class SharedScan: Sendable {
             return reading.page
         }
         let page = await task.value
-        if page == nil { state.withLock { $0.readings = [] } }
-        return page
+        guard let page else {
+            state.withLock { $0.readings = [] }
+            return nil
+        }
+        return page.places.lowerBound == place ? page : page.rest(from: place, order)
     }
 
     /// Rows at places of one generation, apart from the pages; nil when the store cannot be read.

@@ -30,7 +30,7 @@ struct BroadcastHistory: Equatable {
     var isStopped = false
     var pending: BroadcastReasons = []
     var heartbeat: Heartbeat?
-    var learnt = LearntThroughput()
+    var learnt = LearntRates()
 
     init(_ now: ClockReading) { seen = now }
 
@@ -86,7 +86,7 @@ extension BroadcastHistory: StateRecord {
         state.member("running", bool: isRunning)
         state.member("stopped", bool: isStopped)
         state.member("pending", number: pending.rawValue)
-        if learnt != LearntThroughput() {
+        if learnt != LearntRates() {
             // In the order of push services, -1 where nothing is known.
             state.member(
                 "rates", numbers: PushService.allCases.map { learnt.rates[$0] ?? -1 })
@@ -121,7 +121,7 @@ extension BroadcastHistory: StateRecord {
             let numbers = try state.integers("rates")
             let rates = zip(PushService.allCases, numbers).filter { $0.1 != -1 }
             guard numbers.count == PushService.allCases.count, !rates.isEmpty,
-                let learnt = LearntThroughput(rates: Dictionary(uniqueKeysWithValues: rates))
+                let learnt = LearntRates(rates: Dictionary(uniqueKeysWithValues: rates))
             else { throw StateDamage() }
             self.learnt = learnt
         }

@@ -108,7 +108,7 @@ struct BroadcastSchedule: Equatable {
         if !hasArrived { history.ends.removeLast() }
     }
 
-    /// Records the pushes a second of a run, for plans.
+    /// Records the registrations a second of a run, for plans.
     mutating func learn(_ rates: [PushService: Double]) { history.learnt.record(rates) }
 
     /// Drops requests that wait for their time. Heartbeats stay.
