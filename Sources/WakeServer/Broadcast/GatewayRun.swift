@@ -1,4 +1,3 @@
-import Synchronization
 import WakeModel
 import WakePush
 import WakeStore
@@ -55,8 +54,7 @@ final class GatewayRun {
     private var message: String?
     /// See ``GatewayReport/delayed(_:)``.
     private var isDelayed = false
-    private var isTripped = false
-    private var isOver = false
+    private var (isTripped, isOver) = (false, false)
     private var meter = RateMeter()
     private var nextTick = UptimeInstant.now
     private let start = UptimeInstant.now
