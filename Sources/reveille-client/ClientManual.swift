@@ -17,9 +17,9 @@ enum ClientManual {
 
     private static let description: [Manual.Part] = [
         .text(
-            "A publisher signs a feed of digests. This program fetches it, like everybody, and "
-                + "checks it against secrets that never leave this device. Nobody else learns "
-                + "whether anything matched."),
+            "A publisher signs a feed of digests. This program fetches it, like all clients, "
+                + "and checks it against secrets that never leave this device. No other party "
+                + "learns whether anything matched."),
         .text(
             "It looks when it is woken, by an anonymous event stream or by a push service, and "
                 + "every few hours anyway. `run` does all that until SIGTERM; `sync` "
@@ -54,7 +54,7 @@ enum ClientManual {
 
     private static let files: [Manual.Part] = [
         .text("Below the state directory of the profile, for its owner alone:"),
-        .entry("client.conf", "What `init` wrote: lines of `name = value`."),
+        .entry("client.conf", "The settings of `init`: lines of `name = value`."),
         .entry(
             "client.db",
             "The registration, how far the feed was checked, matches. Of a match that was "
@@ -141,7 +141,7 @@ enum ClientManual {
                 + "`--notify-note` report it: then the signal only informs. Signals can be read by "
                 + "every program of the session."),
         .text(
-            "`test` has a match delivered that nobody published, by the way of all others; the "
+            "`test` delivers a match that no publisher sent, by the way of all others; the "
                 + "name of its secret is `(test)`."),
     ]
 
@@ -155,7 +155,7 @@ enum ClientManual {
                 + "different origins. With `--proxy` each purpose has a circuit of its own."),
         .text(
             "Secrets and push tokens are read from files or standard input, never from the "
-                + "command line, which everybody on the machine can read. Neither they nor "
+                + "command line, which every user of the machine can read. Neither they nor "
                 + "addresses are ever logged."),
     ]
 }

@@ -22,7 +22,7 @@ enum ConfigurationManual {
 
     private static let description: [Manual.Part] = [
         .text(
-            "Lines of `key = value` below a `[section]`. What follows `#` at the start of a line, "
+            "Lines of `key = value` below a `[section]`. Text after `#` at the start of a line, "
                 + "or behind white space, is a comment, and so is a line that begins with `;`. A "
                 + "key may be missing; one that is unknown, set twice or of another form is an "
                 + "error with its line, and nothing of the file is taken. Relative paths "

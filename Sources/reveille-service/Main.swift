@@ -5,7 +5,7 @@ import WakeCommand
 enum ServiceProgram {
     static let table = CommandTable(
         program: "reveille",
-        summary: "an anonymous wake-up service: everyone is woken, nobody is known",
+        summary: "an anonymous wake-up service: every device is woken, none is known",
         commands: [
             InitCommand.command, ServeCommand.command, ReloadCommand.command,
             CheckCommand.command,

@@ -60,7 +60,7 @@ enum ServiceManual {
                 + "`problem` and `warning`."),
         .entry(
             "status, broadcast, reload",
-            "What the service answers on its admin socket; see Policy/PROTOCOL.md."),
+            "Answers of the service on its admin socket; see Policy/PROTOCOL.md."),
         .entry(
             "status --shard",
             "`shards` and `answering`, counts; `total`, the numbers of `status` added up; `each`, "

@@ -44,7 +44,10 @@ struct SourceTree {
     private static func isText(_ path: String) -> Bool {
         let name = path.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: ".") else { return true }
-        return ["swift", "h", "c", "md", "sh", "json", "py", "conf", "service"]
-            .contains(String(name[name.index(after: dot)...]))
+        return [
+            "swift", "h", "c", "md", "sh", "json", "py", "conf", "cfg", "service", "timer", "yml",
+            "yaml",
+        ]
+        .contains(String(name[name.index(after: dot)...]))
     }
 }

@@ -65,7 +65,7 @@ let startOverCommand = Command(
     options: Profile.options,
     notes: """
         First compare the fingerprint that status shows with that of others, and with the
-        publisher's. What is served now is believed again. Secrets, registration and evidence stay,
+        publisher's. The feed served now is believed again. Secrets, registration and evidence stay,
         and a match that was reported is not reported again.
         """
 ) { invocation throws(CommandFailure) in

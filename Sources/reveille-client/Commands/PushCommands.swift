@@ -145,7 +145,7 @@ private func writeActivation(
             name: pushes.busName, command: [program, "run"] + pushes.options + delivery, unit: unit)
         try file.write(to: path)
     } catch {
-        let reason = error.exists ? "somebody else's file is there" : error.reason
+        let reason = error.exists ? "another program's file is there" : error.reason
         throw CommandFailure(
             "the file by which the bus starts this client cannot be written: \(reason)",
             status: .ioError)

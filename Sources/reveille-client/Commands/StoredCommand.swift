@@ -37,8 +37,8 @@ enum StoredReport {
         "decrypt the sealed column with the key of the service: learn the push token and its "
             + "push service",
         "wake this device, with an empty push, until the push service calls the push token gone",
-        "decrypt every row to see whether a push token that somebody names is among them",
-        "find this row for anyone who shows this device's instance token",
+        "decrypt every row to see whether a given push token is among them",
+        "find this row for a holder of this device's instance token",
         "delete the row",
     ]
 

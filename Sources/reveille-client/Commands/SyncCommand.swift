@@ -9,7 +9,7 @@ let syncCommand = Command(
     examples: ["reveille-client sync --json", "reveille-client sync --on-match /usr/bin/on-match"],
     notes: """
         Matches are reported when the connections of the check are closed. A registration that is
-        due follows at random within 10 minutes, so that nobody can join the two by their times: the
+        due follows at random within 10 minutes, so that no observer can join the two by time: the
         command ends only then. Meanwhile other commands, and `run`, may use the profile.
 
         exit status:

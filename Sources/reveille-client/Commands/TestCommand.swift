@@ -3,7 +3,7 @@ import WakeCommand
 import WakeSystem
 
 let testCommand = Command(
-    "test", "show that a match would be reported, with one that nobody published",
+    "test", "show that a match would be reported, with one that no publisher sent",
     options: deliveryOptions + Profile.options,
     examples: [
         "reveille-client test", "reveille-client test --on-match /usr/local/bin/on-match",
@@ -11,7 +11,7 @@ let testCommand = Command(
     notes: """
         The client that runs reports it by its own ways; without one, the options say how. The name
         of the secret is `(test)`. No request is made, and nothing of it is kept. Exit status 0:
-        somebody took it; 1: nobody did, and a real match would be reported again later.
+        it was accepted; 1: it was not, and a real match would be reported again later.
         """
 ) { invocation throws(CommandFailure) in
     let (profile, configuration) = try Profile.open(invocation)

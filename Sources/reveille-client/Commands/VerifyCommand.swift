@@ -229,7 +229,7 @@ extension HeadProofFault {
             (
                 "other-history",
                 "its log does not contain the one of another proof, or the one that "
-                    + "the profile accepted: somebody is shown another feed"
+                    + "the profile accepted: some client sees another feed"
             )
         }
     }

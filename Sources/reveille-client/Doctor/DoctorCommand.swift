@@ -10,9 +10,9 @@ let doctorCommand = Command(
         It changes nothing and may be used beside a running client. It makes the
         requests that every client makes: the feed's head with its proof, its keys
         where they are not known yet, and the event stream; with a relay of
-        registrations another one through that, about an instance token that nobody
-        has. Exit status 75 says that waiting may help, 78 that you must act; warnings
-        alone end with 0.
+        registrations another one through that, about an instance token that no
+        client has. Exit status 75 says that waiting may help, 78 that you must act;
+        warnings alone end with 0.
         """
 ) { invocation throws(CommandFailure) in
     let findings = await examine(try Profile(invocation))

@@ -45,7 +45,7 @@ struct ProfileChecks {
         }
         return status.mode & 0o077 != 0
             ? .failed(subject, "it is open to others", hint: "chmod 700 it")
-            : .failed(subject, "it belongs to somebody else", hint: "chown it, or use another")
+            : .failed(subject, "it belongs to another user", hint: "chown it, or use another")
     }
 
     private func secrets() -> Finding {
@@ -182,7 +182,7 @@ struct StateChecks {
             findings.append(.warning("publisher", "the feed has ended", hint: hint))
         }
         if status.pausedUntil != nil {
-            let hint = "polling goes on; it ends by itself"
+            let hint = "polling continues; the pause ends by itself"
             findings.append(.warning("publisher", "wakes are paused", hint: hint))
         }
         if let time = status.waitingUntil {

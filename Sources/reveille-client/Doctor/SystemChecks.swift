@@ -63,7 +63,7 @@ enum NetworkChecks {
             feed.isExpired
             ? Finding.warning(
                 "feed", text + ", but its head has expired",
-                hint: "the publisher is silent, or somebody holds newer heads back")
+                hint: "the publisher is silent, or newer heads are held back")
             : feed.lacksKeys
                 ? .warning(
                     "feed", text + ", but without its file keys",
@@ -121,7 +121,9 @@ enum DesktopChecks {
                 .ok("bus", "there is a session bus"),
                 .ok(
                     "notifications",
-                    isShown ? "they can be shown" : "nobody shows any here; --notify would fail"),
+                    isShown
+                        ? "they can be shown"
+                        : "no program shows any here; --notify would fail"),
             ]
         } catch {
             // Servers have none, and need none.

@@ -39,7 +39,7 @@ struct PushStatus {
     /// The finding of `doctor`; nil when no distributor is chosen.
     var finding: Finding? {
         guard distributor != nil else { return nil }
-        let hint = "reveille-client push status says more; polling goes on"
+        let hint = "reveille-client push status says more; polling continues"
         return switch presence {
         case .absent: .warning("pushes", "the distributor is not installed any more", hint: hint)
         case .unknown: .warning("pushes", "there is no session bus to bring them", hint: hint)

@@ -12,7 +12,7 @@ enum BroadcastCommand {
             ConfigurationFile.option,
             .init(
                 "--force",
-                "although the feed has nothing newer than the last broadcast, or has clients "
+                "even if the feed has not changed since the last broadcast, or has clients "
                     + "ignore wake-ups"),
             .init("--no-wait", "return once event streams are woken; pushes continue"),
             .init(
@@ -27,9 +27,9 @@ enum BroadcastCommand {
             "reveille broadcast", "reveille broadcast --dry-run",
         ],
         notes: """
-            Ctrl-C ends the display, not the broadcast: that continues in the service until it is \
-            complete, or until --stop. What is asked for while another broadcast runs starts after \
-            it; what is asked for while one waits joins it.
+            Ctrl-C stops the display, not the broadcast: that continues in the service until it is \
+            complete, or until --stop. A request during a broadcast starts another one after \
+            it; a request while one waits joins it.
             """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
@@ -115,7 +115,7 @@ enum BroadcastCommand {
             return nil
         case 409:
             throw CommandFailure(
-                "no broadcast goes on or waits", hint: "reveille status shows the last")
+                "no broadcast runs or waits", hint: "reveille status shows the last")
         default: throw AdminClient.refused(answer)
         }
     }
@@ -158,7 +158,7 @@ enum BroadcastCommand {
         guard status.complete || status.waiting else {
             throw CommandFailure(
                 "the service stopped before the end of the broadcast",
-                hint: "it goes on when the service is started again", status: .transient)
+                hint: "it continues when the service is started again", status: .transient)
         }
         for alarm in status.alarms { console.error("reveille: " + alarm) }
         return status.alarms.isEmpty ? .success : .failure
@@ -292,7 +292,7 @@ struct BroadcastStatus: Decodable {
         return [
             """
             only \(accepted) of \(asked) pushes were accepted\(named)
-            hint: nobody was deleted for it; the next broadcast tries again
+            hint: no registration was deleted; the next broadcast tries again
             """
         ]
     }

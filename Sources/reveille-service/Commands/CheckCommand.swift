@@ -14,7 +14,7 @@ enum CheckCommand {
         options: [ConfigurationFile.option, .json],
         examples: ["reveille check --config /etc/reveille/reveille.conf"],
         notes: """
-            What serve opens is opened in the same way, and nothing is changed. A problem prevents a
+            check opens what serve opens, in the same way, and nothing is changed. A problem prevents a
             start, and the exit status is that with which serve would end; a warning prevents none.
             """,
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
@@ -80,7 +80,7 @@ enum CheckCommand {
             return
         }
         throw CommandFailure(
-            "\(path) is of another user: as root nothing can be said of its files",
+            "\(path) belongs to another user; run check as that user",
             hint: "sudo -u '#\(owner)' reveille check", status: .configuration)
     }
 

@@ -108,7 +108,7 @@ enum RelayCommand {
             case .file, .missing: CommandFailure(error.message, status: .ioError)
             case .damaged, .newerVersion, .tooLarge:
                 CommandFailure(
-                    error.message, hint: "until it is right, nobody is let through",
+                    error.message, hint: "until it is right, every installation is refused",
                     status: .badData)
             }
         case .busy: CommandFailure("\(path): another command changes it", status: .transient)

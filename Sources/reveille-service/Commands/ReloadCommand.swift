@@ -11,9 +11,9 @@ enum ReloadCommand {
         examples: ["reveille reload"],
         notes: """
             Keys of gateways, whole gateway sections, pacing and log level change without a
-            restart, and the files of keys are read again. A broadcast that goes on ends with the
-            settings it began with. An invalid configuration changes nothing (status 78). What
-            needs a restart is named.
+            restart, and the files of keys are read again. A running broadcast keeps the settings
+            it began with. An invalid configuration changes nothing (status 78). The command
+            names the keys that need a restart.
             """,
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 

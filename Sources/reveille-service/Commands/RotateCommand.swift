@@ -5,7 +5,7 @@ import WakeStore
 /// `reveille rotate`: registrations that were not renewed expire.
 enum RotateCommand {
     static let command = Command(
-        "rotate", "drop the registrations that nobody renewed, when that is due",
+        "rotate", "drop the registrations that were not renewed, when that is due",
         options: [
             ConfigurationFile.option,
             .init("--now", "although it is not due yet"),

@@ -111,7 +111,7 @@ enum FeedCommands {
         })
 
     private static let fingerprint = Command(
-        "feed fingerprint", "print what two people compare to know they see one feed",
+        "feed fingerprint", "print the fingerprint, which two people can compare",
         options: options + [.json], examples: ["reveille feed fingerprint"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)

@@ -110,7 +110,7 @@ enum FeedDirectivesCommand {
         """
         wake-ups      \(pause.map { $0.text + "; --resume ends that" } ?? "heeded")
         registration  \(settings.flags.contains(.noRegistration) ? "off" : "on")
-        feed          \(settings.flags.contains(.retired) ? "has ended" : "goes on")
+        feed          \(settings.flags.contains(.retired) ? "has ended" : "is running")
         """
             + settings.gatewayKeys.texts.map { "\ngateway key   \($0)" }.joined()
     }

@@ -25,7 +25,7 @@ enum FeedMonitorCommand {
                 + "--since feed.monitor"
         ],
         notes: """
-            Whoever holds the feed's key can sign a head for one person. Clients with a policy of
+            The holder of the feed's key can sign a head for one person. Clients with a policy of
             witnesses believe no head that is not in the log, and this reads all that is in it: two
             batches of one number, a batch that was named and is named no more, a pause, the end of
             the feed, times that go back, batches that do not come. Ends with 3 when there is any,

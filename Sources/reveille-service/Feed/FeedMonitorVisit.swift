@@ -59,7 +59,7 @@ struct FeedMonitorVisit {
     func run(since known: MonitoredLog?) async throws(CommandFailure) -> Result {
         let keys = try await fetch("keys", limit: FeedLimits.keysBytes)
         guard let chain = try? KeyChain(keys.span), chain.contains(key) else {
-            throw CommandFailure("the key is none of the feed's keys", status: .badData)
+            throw CommandFailure("the key does not belong to this feed", status: .badData)
         }
         // The head first: a log that is read later has it, unless it never will.
         let bytes = try await fetch("head", limit: FeedLimits.headBytes)

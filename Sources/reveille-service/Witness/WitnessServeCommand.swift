@@ -23,7 +23,7 @@ enum WitnessServeCommand {
         ],
         notes: """
             It speaks C2SP tlog-witness: POST /add-checkpoint for logs, GET /HASH/checkpoint for
-            monitors. What it cosigned is on the disk before it answers. It does not start when a
+            monitors. Each cosignature is on the disk before it answers. It does not start when a
             file of its directory is missing or damaged: a witness that forgot would cosign a second
             history.
             """,

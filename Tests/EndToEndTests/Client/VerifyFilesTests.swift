@@ -101,7 +101,7 @@ struct VerifyFilesTests {
         let open = feed.policy + ".open"
         try "quorum none\n".write(toFile: open, atomically: true, encoding: .utf8)
         let fork = try await client.command("verify", twin.path + "/feed", "--witnesses", open)
-        #expect(fork.status == 65 && fork.output.contains("somebody is shown another feed"))
+        #expect(fork.status == 65 && fork.output.contains("some client sees another feed"))
         let broken = try await client.command("verify", site.feed, "--witnesses", site.keyFile)
         #expect(broken.status == 78 && broken.output.contains("line 1"), "\(broken.output)")
     }

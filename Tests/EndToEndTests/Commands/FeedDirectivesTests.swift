@@ -22,7 +22,7 @@ struct FeedDirectivesTests {
             try await service.command("feed", "directives").output == """
                 wake-ups      heeded
                 registration  on
-                feed          goes on
+                feed          is running
 
                 """)
         #expect(
@@ -54,7 +54,7 @@ struct FeedDirectivesTests {
         let asked = try await service.command("feed", "directives", "--retire")
         #expect(asked.status == 1 && asked.output.contains("about 1 registrations"))
         #expect(asked.output.contains("add --yes"))
-        #expect(try await service.command("feed", "directives").output.contains("goes on"))
+        #expect(try await service.command("feed", "directives").output.contains("is running"))
         let done = try await service.command("feed", "directives", "--retire", "--yes")
         #expect(done.status == 0, "\(done.output)")
         try await syncUntilDue(client, telling: "the feed has ended")

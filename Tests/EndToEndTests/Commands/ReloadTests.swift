@@ -103,7 +103,7 @@ struct ReloadTests {
     @Test("the page for people names who runs the service, from the next reader on")
     func page() async throws {
         let service = try await ServiceUnderTest()
-        #expect(try !service.send("GET", "/").text.contains("Who runs this service"))
+        #expect(try !service.send("GET", "/").text.contains("The operator of this service"))
         try change(service) {
             $0 + "\n[page]\noperator = Health & Co\ncontact = privacy@example.org\n"
         }

@@ -42,7 +42,7 @@ struct PeoplePageTests {
         let browser = try await Browser()
         try browser.open(service.url + "/", width: 390, height: 844)
         #expect(try browser.value("document.documentElement.lang") == "en")
-        #expect(try browser.value("document.title") == "What this service knows about you")
+        #expect(try browser.value("document.title") == "Your data at this service")
         let levels: [Int] = try browser.value(
             "[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => +h.tagName[1])")
         #expect(levels.first == 1 && levels.count { $0 == 1 } == 1 && levels.count > 5)
@@ -74,7 +74,7 @@ struct PeoplePageTests {
             ("de-AT,de;q=0.9,en;q=0.5", "de", "Was dieser Dienst über Sie weiß"),
             ("fr-CA", "fr", "Ce que ce service sait de vous"),
             ("pt,es;q=0.5", "es", "Lo que este servicio sabe de usted"),
-            ("pt", "en", "What this service knows about you"),
+            ("pt", "en", "Your data at this service"),
         ])
     func languages(preferred: String, language: String, title: String) async throws {
         let service = try await ServiceUnderTest()
