@@ -146,16 +146,6 @@ struct BroadcastRun: Sendable {
     }
 }
 
-extension GatewayRun.Surroundings {
-    /// Progress by the rows of both generations.
-    func permille(_ position: RunPosition, pending: Int) -> Int {
-        let previous = Double(store.counters.previousRows.load(ordering: .relaxed))
-        let rows = previous + Double(store.counters.currentRows.load(ordering: .relaxed))
-        let share = rows > 0 ? previous / rows : 0.5
-        return Int(position.progress(previous: share, pending: pending) * 1000)
-    }
-}
-
 /// What others tell the gateways of a run: that the program stops, that the operator ends the run,
 /// that another broadcast is due. It knows which of them send.
 final class RunControl: Sendable {
@@ -235,4 +225,37 @@ final class RunInbox: Sendable {
     init() { reports = Mailbox { [event] in event.signal() } }
     func wake() { event.signal() }
     func wait() async { await event.wait() }
+}
+
+extension GatewayRun {
+    /// What the gateways of a run share.
+    struct Surroundings: Sendable {
+        let store: Store
+        let scan: SharedScan
+        let checkpoint: Checkpoint
+        let control: RunControl
+        let recent: RecentPushes
+        /// Push services whose deletion breaker has let go.
+        let believed: Set<PushService>
+        let gonePerMille: Int
+        /// Seconds for which a push service keeps a wake-up for a device that is off: until about
+        /// the next one.
+        let lifetime: Int
+        let pace: RunPace
+        /// Wake-ups of a gateway in flight, beyond what keeps it busy.
+        let inFlight: Int
+        let reopenInterval: Duration
+        let tailPatience: Duration
+        let log: Log
+    }
+}
+
+extension GatewayRun.Surroundings {
+    /// Progress by the rows of both generations.
+    func permille(_ position: RunPosition, pending: Int) -> Int {
+        let previous = Double(store.counters.previousRows.load(ordering: .relaxed))
+        let rows = previous + Double(store.counters.currentRows.load(ordering: .relaxed))
+        let share = rows > 0 ? previous / rows : 0.5
+        return Int(position.progress(previous: share, pending: pending) * 1000)
+    }
 }

@@ -10,27 +10,6 @@ import WakeSystem
 /// again, and when another broadcast is due it ends. A host of Web Push without room is passed
 /// over, and gets another lap once all rows were read.
 final class GatewayRun {
-    /// What the gateways of a run share.
-    struct Surroundings: Sendable {
-        let store: Store
-        let scan: SharedScan
-        let checkpoint: Checkpoint
-        let control: RunControl
-        let recent: RecentPushes
-        /// Push services whose deletion breaker has let go.
-        let believed: Set<PushService>
-        let gonePerMille: Int
-        /// Seconds for which a push service keeps a wake-up for a device that is off: until about
-        /// the next one.
-        let lifetime: Int
-        let pace: RunPace
-        /// Wake-ups of a gateway in flight, beyond what keeps it busy.
-        let inFlight: Int
-        let reopenInterval: Duration
-        let tailPatience: Duration
-        let log: Log
-    }
-
     private let gateway: (any Gateway)?
     private let service: PushService
     /// Written down with this gateway's position.
@@ -52,9 +31,10 @@ final class GatewayRun {
     /// Attempts since something was accepted.
     private var attempts = 0
     private var message: String?
-    /// See ``GatewayReport/delayed(_:)``.
-    private var isDelayed = false
-    private var (isTripped, isOver) = (false, false)
+    /// Why the session holds back what it has; nil while it sends.
+    private var delay: GatewayFailure?
+    private var isTripped = false
+    private var isOver = false
     private var meter = RateMeter()
     private var nextTick = UptimeInstant.now
     private let start = UptimeInstant.now
@@ -177,9 +157,7 @@ final class GatewayRun {
                 await handleReports()
             case .room:
                 sendBatch()
-                await waitForReports()
-                all.control.setActivity(isHeld ? .away : .sending, of: inbox)
-                if isHeld, all.control.isSuperseded { return giveUp() }
+                await waitForOutcomes()
             case .pace:
                 sendBatch()
                 meter.add(time: .now - begin)
@@ -208,16 +186,33 @@ final class GatewayRun {
         session?.flush(isFinal: true)
         tail = tail ?? (.now, lane.position.counters.sent)
         save()
-        while lane.inFlight > 0, absence == nil, !all.control.isStopping {
-            let isSlow = session?.inFlight == 0 || isSlowTail
-            all.control.setActivity(isHeld ? .away : isSlow ? .slow : .sending, of: inbox)
-            if isSlow, all.control.isSuperseded { return giveUp() }
-            await waitForReports()
+        while lane.inFlight > 0, absence == nil, !all.control.isStopping, !isOver {
+            await waitForOutcomes()
         }
         all.control.setActivity(.sending, of: inbox)
-        guard lane.inFlight == 0, absence == nil, lane.position.again.isEmpty else { return }
+        guard lane.inFlight == 0, absence == nil, !isOver, lane.position.again.isEmpty else {
+            return
+        }
         if lane.position.noted.isEmpty { isOver = true } else { lane.position.beginLap() }
     }
+
+    /// Waits until the session says something. One that holds back what it has, and a few slow
+    /// hosts, are not waited for when another broadcast is due.
+    private func waitForOutcomes() async {
+        let isAllHeld = session?.inFlight == 0
+        let isSlow = tail != nil && (isAllHeld || isSlowTail)
+        let isHeld = isHeld
+        all.control.setActivity(isHeld ? .away : isSlow ? .slow : .sending, of: inbox)
+        guard isHeld || isSlow, all.control.isSuperseded else { return await waitForReports() }
+        guard let delay, isHeld else { return giveUp() }
+        session?.cancel()
+        session = nil
+        lane.goBack(from: page)
+        (page, absence) = (nil, (delay, .now))
+    }
+
+    /// Whether the session holds back all that it has.
+    private var isHeld: Bool { delay != nil && session?.inFlight == 0 }
 
     /// The run is not over before its topics are, unless another broadcast is due.
     private func waitForTopics() async {
@@ -342,15 +337,17 @@ final class GatewayRun {
         case .completed(let results):
             let accepted = lane.position.counters.accepted
             lane.complete(results) { gone.add($0, of: $1) }
-            if lane.position.counters.accepted > accepted { (attempts, message) = (0, nil) }
+            if lane.position.counters.accepted > accepted {
+                (attempts, message) = (0, delay?.message)
+            }
         case .retried(let count): lane.position.counters.retried += UInt64(count)
         case .uncertain(let count): lane.position.counters.uncertain += UInt64(count)
         case .deferred(let references): lane.giveBack(references)
         case .delayed(let failure):
-            (isDelayed, message) = (failure != nil, failure?.message)
+            (delay, message) = (failure, failure?.message)
             if let failure { all.log(.gatewayStopped(service, failure)) }
         case .failed(let failure):
-            (session, isDelayed) = (nil, false)
+            (session, delay) = (nil, nil)
             lane.goBack(from: page)
             page = nil
             // One that has accepted others works again once that passes, whatever it blames.
@@ -369,9 +366,6 @@ final class GatewayRun {
 
     private func save() { writer.save(lane.savedPosition(page)) }
 
-    /// Whether all that is with the gateway waits there.
-    private var isHeld: Bool { isDelayed && session?.inFlight == 0 }
-
     private func publishProgress() {
         lane.position.counters.milliseconds =
             millisecondsBefore + UInt64((UptimeInstant.now - start) / .milliseconds(1))
@@ -384,9 +378,9 @@ final class GatewayRun {
         // Written down are rows with an outcome; shown are those that were read, or are waited for.
         if !all.control.isEnding {
             report.counters.rows += UInt64(lane.inFlight) + report.counters.deferred
+            if isHeld { report.counters.deferred += UInt64(lane.inFlight) }
         }
         report.isComplete = isOver
-        if isHeld { report.counters.deferred += UInt64(lane.inFlight) }
         report.isWaiting =
             (isWaiting || isHeld || self.isOver && topics?.isSending != true) && !isOver
         report.permille = isOver ? 1000 : all.permille(lane.position, pending: lane.inFlight)

@@ -3,13 +3,13 @@ import WakePush
 import WakeStore
 
 /// The last stages of a gateway's run: registrations whose push tokens are gone or invalid pass a
-/// deletion breaker and are deleted in batches, unless they were renewed since they were read. Each
-/// of the two has a breaker of its own: strangers, who may register tokens that are none, cannot
-/// keep the other one tripped, and a wrong topic does not empty the store.
+/// deletion breaker and are deleted in batches, unless they were renewed since they were read.
+/// There is one breaker for each of the two: strangers, who may register tokens that are none,
+/// cannot keep the other one tripped, and a wrong topic does not empty the store.
 struct GoneRegistrations {
     private let store: Store
-    private var gone: DeletionBreaker<InFlightEntry>
-    private var invalid: DeletionBreaker<InFlightEntry>
+    private var goneBreaker: DeletionBreaker<InFlightEntry>
+    private var invalidBreaker: DeletionBreaker<InFlightEntry>
     private var released: [InFlightEntry] = []
 
     /// Push tokens may be invalid as often as this for one that may be gone: an alarm shall not be
@@ -23,26 +23,26 @@ struct GoneRegistrations {
     ///   - isBelieved: whether the push service has said the same in run after run.
     init(_ store: Store, perMille: Int, isTripped: Bool, isBelieved: Bool) {
         self.store = store
-        let share = isBelieved ? 1000 : perMille
-        gone = DeletionBreaker(perMille: share, isTripped: isTripped)
-        invalid = DeletionBreaker(
-            perMille: min(1000, Self.invalidFactor * share), isTripped: isTripped)
+        let gone = isBelieved ? 1000 : perMille
+        goneBreaker = DeletionBreaker(perMille: gone, isTripped: isTripped)
+        invalidBreaker = DeletionBreaker(
+            perMille: min(1000, Self.invalidFactor * gone), isTripped: isTripped)
     }
 
-    var isTripped: Bool { gone.isTripped || invalid.isTripped }
+    var isTripped: Bool { goneBreaker.isTripped || invalidBreaker.isTripped }
 
     mutating func add(_ delivery: Delivery, of entry: InFlightEntry) {
         switch delivery {
         case .accepted:
-            gone.accepted()
-            invalid.accepted()
-        case .gone: released += gone.gone(entry)
-        case .invalid: released += invalid.gone(entry)
+            goneBreaker.accepted()
+            invalidBreaker.accepted()
+        case .gone: released += goneBreaker.gone(entry)
+        case .invalid: released += invalidBreaker.gone(entry)
         case .retry: break
         }
     }
 
-    mutating func finish() { released += gone.finish() + invalid.finish() }
+    mutating func finish() { released += goneBreaker.finish() + invalidBreaker.finish() }
 
     /// Deletes what is released, when it is a batch or the last, and returns how many.
     mutating func delete(isLast: Bool) async -> Int {
