@@ -199,7 +199,9 @@ let package = Package(
         .target(name: "MutexOrder", path: "Tests/ThreadSanitizer"),
         .target(
             name: "TestSupport",
-            dependencies: ["CLinux", "WakeSystem", "WakeModel", "WakeSodium", "MutexOrder"],
+            dependencies: [
+                "CLinux", "WakeSystem", "WakeModel", "WakeSodium", "WakeSQLite", "MutexOrder",
+            ],
             path: "Tests/Support",
             swiftSettings: strict + optimized),
         .target(name: "StoreFaults", path: "Tests/StoreFaults", cSettings: optimizedC),

@@ -26,9 +26,6 @@ package struct RelayGateway: Gateway {
     /// The most requests under way.
     package static let requestsAtOnce = RelayBackoff.requests
 
-    package var connections: Int { Self.requestsAtOnce }
-    package static let streams = RelayBatch.maximumWakes
-    package var streams: Int { Self.streams }
     /// Twice what is under way, so that the next request is full.
     package var window: Int { 2 * RelayBackoff.requests * RelayBatch.maximumWakes }
 

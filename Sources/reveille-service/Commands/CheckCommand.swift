@@ -14,8 +14,9 @@ enum CheckCommand {
         options: [ConfigurationFile.option, .json],
         examples: ["reveille check --config /etc/reveille/reveille.conf"],
         notes: """
-            check opens what serve opens, in the same way, and nothing is changed. A problem prevents a
-            start, and the exit status is that with which serve would end; a warning prevents none.
+            check opens what serve opens, in the same way, and nothing is changed. A problem \
+            prevents a start, and the exit status is that with which serve would end; a warning \
+            prevents none.
             """,
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 

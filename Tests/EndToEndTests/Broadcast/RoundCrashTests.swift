@@ -33,7 +33,9 @@ struct RoundCrashTests {
             try await place.service.restart()
             let resumed = try await place.service.program.line(containing: "broadcast-resumed ")
             let from = try ServiceUnderTest.word(after: "permille=", in: resumed)
-            #expect((permille...permille + 100).contains(Int(from) ?? -1))
+            // What was with the push service has no outcome.
+            let least = permille - 2 * Self.inFlight * 1000 / count
+            #expect((least...permille + 100).contains(Int(from) ?? -1))
         }
         try held.release()
         let ended = try await place.service.program.line(containing: "broadcast-ended run=1 ")

@@ -69,7 +69,7 @@ struct StoryTests {
         let client = try await ClientUnderTest(of: service)
         let reports = try MatchReports(in: client.directory)
         let secret = try await client.addSecret("visit")
-        let before = try service.files().filter { $0.key.hasPrefix("data/reg") }
+        let before = try service.files().filter { $0.key.hasPrefix("data/gen") }
         #expect(!before.isEmpty)
         let listening = try await client.listen("--on-match", reports.program)
         _ = try await service.publish([secret], notes: [], "--then-broadcast")
@@ -78,7 +78,7 @@ struct StoryTests {
         listening.signal(SIGTERM)
         #expect(await listening.exit() == 0)
         #expect(try await client.command("sync").status == 0)
-        let after = try service.files().filter { $0.key.hasPrefix("data/reg") }
+        let after = try service.files().filter { $0.key.hasPrefix("data/gen") }
         #expect(before == after)
         #expect(try service.rows() == 0)
     }
