@@ -153,7 +153,7 @@ struct ObliviousStoryTests {
         let statuses = answers.map { $0.inner?.status }
         // Their part is ten. From the half on the next one is taken by chance, and some at once.
         let taken = statuses.count { $0 == 204 }
-        #expect((5...15).contains(taken) && statuses.count { $0 == 429 } == 30 - taken)
+        #expect((2...22).contains(taken) && statuses.count { $0 == 429 } == 30 - taken)
         #expect(Set(answers.map(\.length)) == [Limits.obliviousAnswerBytes])
         let challenge = answers.last { $0.inner?.status == 429 }?.inner
         #expect(challenge?.fields["retry-after"] == "60")

@@ -29,7 +29,9 @@ struct FrontTests {
         // What it refuses by itself, and what it can only log.
         let long = Array(repeating: UInt8(ascii: "x"), count: 5000)
         let refused = try await curl(front, "PUT", device, body: long)
-        #expect(refused.hasSuffix(#""status":413,"code":"content_too_large"}413"#), "\(refused)")
+        // Caddy passes on what fits before it refuses, so the service may be the one that answers.
+        let isTooLarge = refused.contains(#""status":413,"code":"content_too_large"}"#)
+        #expect(isTooLarge && refused.hasSuffix("413"), "\(refused)")
         let plain = words(front, "/").dropLast() + ["http://127.0.0.1:\(front.port)/"]
         _ = try await RunningProgram.run(path: "/usr/bin/curl", Array(plain))
         #expect(try await curl(front, "DELETE", device) == "204")
