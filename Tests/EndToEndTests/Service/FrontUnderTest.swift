@@ -70,7 +70,9 @@ final class FrontUnderTest {
     /// A service as this kind of front needs it.
     static func service(for kind: Kind) async throws -> ServiceUnderTest {
         try await ServiceUnderTest(
-            listen: "unix:http.sock", extra: kind.isTellingNetworks ? "proxy-protocol = on" : "")
+            listen: "unix:http.sock", extra: kind.isTellingNetworks ? "proxy-protocol = on" : "",
+            // All come from one network, whose count grows by chance.
+            sections: "\n[registration]\nnew-per-prefix = 1000\n")
     }
 
     /// - Returns: the exit status; haproxy's is that of the signal.
