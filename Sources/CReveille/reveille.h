@@ -76,7 +76,7 @@ enum reveille_error {
     REVEILLE_ERROR_FORK = 28,          /* two histories; see reveille_start_over */
     REVEILLE_ERROR_CORRUPT_BATCH = 29, /* a batch is not what its signed header says */
     REVEILLE_ERROR_PROTOCOL = 30,      /* the answer does not follow the protocol */
-    REVEILLE_ERROR_UNWITNESSED = 31,   /* no proof, by the policy, that everybody is shown it */
+    REVEILLE_ERROR_UNWITNESSED = 31,   /* no proof, by the policy, that all clients see it */
 
     /* The state. */
     REVEILLE_ERROR_LOCKED = 40,         /* another client works with this state directory */

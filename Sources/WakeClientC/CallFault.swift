@@ -52,7 +52,7 @@ enum ErrorTexts {
         REVEILLE_ERROR_UNKNOWN_MATCH: "there is no match of this id",
         REVEILLE_ERROR_HTTP_STATUS: "the server answered with another status than expected",
         REVEILLE_ERROR_UNWITNESSED:
-            "no proof under the policy of witnesses shows that everybody is shown this head",
+            "no proof under the policy of witnesses shows that all clients are shown this head",
         REVEILLE_ERROR_LIBRARY_MISSING: "libcurl is not installed",
         REVEILLE_ERROR_WITNESSES:
             "the policy of witnesses is none, or none of its quorums can be met",

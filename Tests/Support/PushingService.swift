@@ -97,20 +97,23 @@ package final class PushingService {
     /// each header (fileformat2.html §1.3). A delete comes before: with its answer the logs are
     /// empty. Moves are settled within half a second.
     package func tables() throws -> [String: Data] {
-        let client = try LoopbackClient(port: service.port)
-        let token = TestDevice().token
-        var files: [String: Data] = [:]
-        repeat {
-            let answer = try client.exchange("DELETE", "/v1/registration", token: token)
-            guard answer.status == 204 else { throw TestFailure("DELETE: \(answer.status)") }
-            files = try service.files().filter { $0.key.hasPrefix("data/generation-") }
-        } while try Self.hasMoves(files)
+        while try Self.hasMoves(filesAfterDelete()) {}
+        // Those above may be of before and after the moves were settled.
+        var files = try filesAfterDelete()
         for database in files.keys where database.hasSuffix(".db") {
             for count in [24..<28, 92..<96] {
                 files[database]?.replaceSubrange(count, with: [0, 0, 0, 0])
             }
         }
         return files
+    }
+
+    private func filesAfterDelete() throws -> [String: Data] {
+        let client = try LoopbackClient(port: service.port)
+        let token = TestDevice().token
+        let answer = try client.exchange("DELETE", "/v1/registration", token: token)
+        guard answer.status == 204 else { throw TestFailure("DELETE: \(answer.status)") }
+        return try service.files().filter { $0.key.hasPrefix("data/generation-") }
     }
 
     private static func hasMoves(_ files: [String: Data]) throws -> Bool {

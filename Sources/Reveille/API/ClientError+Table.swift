@@ -21,7 +21,7 @@ extension ClientError {
 
     /// What may end an error, and the exit status of a command that fails by it (sysexits.h).
     fileprivate struct Cure {
-        /// Trying again later can help without anybody changing anything.
+        /// Trying again later can help without a change.
         let isTime: Bool
         let status: Int32
 
@@ -182,7 +182,7 @@ extension ClientError {
 extension ClientError.ProofFault {
     fileprivate var phrase: String {
         switch self {
-        case .missing: "the feed has no proof that everybody is shown the same"
+        case .missing: "the feed has no proof that all clients are shown the same"
         case .otherHead: "the feed's proof is of another head; a cache may be behind"
         case .otherLog: "the proof is of another log than this feed's"
         case .noQuorum: "too few witnesses have cosigned the feed's newest head"

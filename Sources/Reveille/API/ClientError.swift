@@ -23,7 +23,7 @@ public enum ClientError: Error, Sendable, Equatable {
     /// Two different histories under one sequence number. Both halves of the proof are in the state
     /// directory; `startOver()` is the way out.
     case fork
-    /// The head has no proof that everybody is shown it, which the policy of witnesses asks for.
+    /// The head has no proof that all clients are shown it, which the policy of witnesses asks for.
     /// The head before stays in force.
     case unwitnessed(ProofFault)
     /// A batch whose bytes do not match its signed header, even when fetched afresh.

@@ -32,7 +32,7 @@ public enum StreamState: Sendable, Equatable {
             (
                 .silent, 5,
                 "SILENT: accepted, but nothing comes; a proxy on the way keeps it back. Polling "
-                    + "goes on"
+                    + "continues"
             )
         }
     }

@@ -99,7 +99,7 @@ package enum Problem: Sendable, CaseIterable {
         case .overloaded: "too much is waiting; try again"
         case .feedUnavailable: "no feed is published here yet"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
-        case .noBroadcastRunning: "no broadcast goes on or waits"
+        case .noBroadcastRunning: "no broadcast is running or waiting"
         case .rotationUnconfirmed: "clients had no time to renew; yes beside now does it even so"
         case .signatureMissing: "a request to the relay must be signed"
         case .signatureMalformed: "the signature is not of the one form this relay takes"

@@ -35,6 +35,7 @@ extension EngineService {
     var suspiciousRefusals: Int { 1 }
     static func blamesForm(_ verdict: Verdict) -> Bool { false }
 
+    /// Twice the 100 streams that a push service allows on a connection, as a rule.
     package var window: Int { 200 * connections }
     var concurrency: Int { max(window, connections * ConnectionLimits().streams) }
 

@@ -7,21 +7,16 @@ import WakeSystem
 /// One delivery of a broadcast: a ``GatewayRun`` for each gateway over one ``SharedScan``, and the
 /// topics beside them. Each gateway reads every registration once, sends every distinct push token
 /// at the planned pace (``RowLane``), and deletes those that are gone (``GoneRegistrations``).
-struct BroadcastRun: Sendable {
+final class BroadcastRun: Sendable {
     private let all: GatewayRun.Surroundings
     private let gateways: [any Gateway]
     private let topics: TopicRun?
-    private let first: BroadcastReport
+    /// The report before anything was sent.
+    let start: BroadcastReport
     private let mustGiveWay: @Sendable (_ hasArrived: Bool, _ isIdle: Bool) async -> Bool
     private let publish: @Sendable (BroadcastReport) -> Void
-    private let parts: Parts
-
-    /// What the gateways and the topics said last.
-    private final class Parts: Sendable {
-        let reports: Mutex<[BroadcastReport]>
-
-        init(_ reports: [BroadcastReport]) { self.reports = Mutex(reports) }
-    }
+    /// What each gateway said last; the first of them speaks for the topics as well.
+    private let reports: Mutex<[BroadcastReport]>
 
     private static let idleInterval = Duration.seconds(1)
 
@@ -59,28 +54,25 @@ struct BroadcastRun: Sendable {
             report.permille = all.permille(position, pending: position.again.count)
             return report
         }
-        parts = Parts(reports)
-        var first = BroadcastReport(checkpoint.header).with(reports)
-        (first.startCounters, first.startPermille) = (first.counters, first.permille)
-        first.plannedSeconds = planner.plannedSeconds
-        (self.first, self.all, self.gateways) = (first, all, gateways)
+        var start = BroadcastReport(checkpoint.header).with(reports)
+        (start.startCounters, start.startPermille) = (start.counters, start.permille)
+        start.plannedSeconds = planner.plannedSeconds
+        self.reports = Mutex(reports)
+        (self.start, self.all, self.gateways) = (start, all, gateways)
     }
-
-    /// The report before anything was sent.
-    var start: BroadcastReport { first }
 
     /// Sends to everybody. Once the control is told to stop it only waits for what is in flight.
     /// - Returns: `isComplete` when nothing of the run is left to do; and push tokens that may have
     ///   had two pushes.
     func run() async -> (BroadcastReport, repeated: [TokenDeduplicator]) {
-        let inboxes = parts.reports.withLock { $0.map { _ in all.control.makeInbox() } }
+        let inboxes = reports.withLock { $0.map { _ in all.control.makeInbox() } }
         let repeated = await withTaskGroup(of: TokenDeduplicator?.self) { group in
             for (index, inbox) in inboxes.enumerated() {
-                group.addTask { await runGateway(index, inbox) }
+                group.addTask { [self] in await runGateway(index, inbox) }
             }
-            group.addTask { await tick() }
-            group.addTask { await watch() }
-            group.addTask {
+            group.addTask { [self] in await tick() }
+            group.addTask { [self] in await watch() }
+            group.addTask { [self] in
                 await topics?.run(lifetime: all.lifetime)
                 return nil
             }
@@ -104,8 +96,8 @@ struct BroadcastRun: Sendable {
         let run = GatewayRun(
             gateways.isEmpty ? nil : gateways[index], unserved: isFirst ? unserved : [],
             topics: isFirst ? topics : nil, in: all, inbox
-        ) { part in
-            parts.reports.withLock { $0[index] = part }
+        ) { [self] part in
+            reports.withLock { $0[index] = part }
             publish(report)
         }
         return await run.run()
@@ -120,7 +112,7 @@ struct BroadcastRun: Sendable {
         }
     }
 
-    private var report: BroadcastReport { first.with(parts.reports.withLock { $0 }) }
+    private var report: BroadcastReport { start.with(reports.withLock { $0 }) }
 
     /// Lets the gateways look up many times a second, or once a second where only time can help.
     private func tick() async -> TokenDeduplicator? {

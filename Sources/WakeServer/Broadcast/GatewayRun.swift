@@ -28,6 +28,8 @@ final class GatewayRun {
     /// Why the gateway is not used now, and when it is tried again; nil: not in this run.
     private var absence: (failure: GatewayFailure, until: UptimeInstant?)?
     private var isWaiting = false
+    /// Rows that were left when so many pushes had an outcome, see ``countLeft()``.
+    private var left: (rows: (own: UInt64, unserved: UInt64), sent: UInt64)?
     /// Attempts since something was accepted.
     private var attempts = 0
     private var message: String?
@@ -235,7 +237,10 @@ final class GatewayRun {
     /// Waits until the gateway may be used again; ends the run when that is not in this broadcast.
     private func waitForGateway() async {
         let deferred = lane.position.counters.deferred
-        guard let left = await countLeft() else { return }
+        // To read the rest of a large store takes seconds: not again while nothing was sent.
+        let sent = lane.position.counters.sent
+        if left?.sent != sent { left = await countLeft().map { ($0, sent) } }
+        guard let left = left?.rows else { return }
         lane.position.counters.deferred = left.own
         guard let until = absence?.until else { return giveUp(unserved: left.unserved) }
         all.control.setActivity(.away, of: inbox)

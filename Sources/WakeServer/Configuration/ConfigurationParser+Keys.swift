@@ -107,7 +107,7 @@ extension ConfigurationParser {
             isReloaded: true),
         integer(
             "registration.new-per-day", \.newPerDay, 0...1_000_000_000,
-            "New registrations of everybody in a day that need no proof of work; 0: by what the "
+            "New registrations of all clients in a day that need no proof of work; 0: by what the "
                 + "store holds.", isReloaded: true),
         path("feed.directory", \.feed, "The directory of the feed."),
         path(
