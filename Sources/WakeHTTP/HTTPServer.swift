@@ -1,6 +1,5 @@
 private import Glibc
-package import Synchronization
-import WakeSystem
+package import WakeSystem
 
 /// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112).
 package final class HTTPServer: Sendable {
@@ -83,37 +82,27 @@ package enum HTTPServerError: Error, Equatable {
     }
 }
 
-/// The counters of a server since its start, none about a client; read from any thread.
+/// What a server counts from its start, none of it about a client.
 package final class HTTPCounters: Sendable {
-    /// Connections accepted, including those rejected at a cap.
-    package let accepted = Atomic<Int>(0)
-    /// Connections open now, event streams included.
-    package let open = Atomic<Int>(0)
-    /// Complete requests given to a handler.
-    package let requests = Atomic<Int>(0)
-    /// Rejections by the server itself with a status of 400 to 499.
-    package let refusedByClientError = Atomic<Int>(0)
-    /// The same with a status of 500 to 599: unknown methods and versions, caps.
-    package let refusedByServerError = Atomic<Int>(0)
-    /// Event streams open now.
-    package let streams = Atomic<Int>(0)
-    /// Connections ended because the client was too slow, or for want of descriptors.
-    package let dropped = Atomic<Int>(0)
+    package let accepted = Counter("connections_accepted", "connections accepted")
+    package let open = Counter("connections", "connections open now", .gauge)
+    package let requests = Counter("requests", "complete requests")
+    /// By the server itself, with a status of 400 to 499.
+    package let refusedByClientError = Counter(
+        "requests_refused_4xx", "requests refused as malformed")
+    /// The same with a status of 500 to 599.
+    package let refusedByServerError = Counter(
+        "requests_refused_5xx", "requests refused at a cap or as unsupported")
+    /// Also for want of descriptors.
+    package let dropped = Counter("connections_dropped", "connections ended for slowness")
+
+    package var all: [Counter] {
+        [open, accepted, dropped, requests, refusedByClientError, refusedByServerError]
+    }
 
     package init() {}
 
     func countRejection(status: UInt16) {
-        if status < 500 {
-            refusedByClientError.increment()
-        } else {
-            refusedByServerError.increment()
-        }
+        (status < 500 ? refusedByClientError : refusedByServerError).add()
     }
-}
-
-/// Counting needs no order among threads, only that nothing is lost.
-extension Atomic where Value == Int {
-    func increment() { add(1, ordering: .relaxed) }
-
-    func decrement() { subtract(1, ordering: .relaxed) }
 }

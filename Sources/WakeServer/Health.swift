@@ -43,6 +43,8 @@ final class HealthMonitor: Sendable {
     /// Judges one after the other, so that the log has them in order.
     private let queue = DispatchQueue(label: "health")
     private let logged = Mutex(TroubleLog())
+    /// The store's condition in the last judgement.
+    private let condition = Atomic(StoreCondition.ready.rawValue)
     private let start = SystemClock.monotonicMilliseconds / 1000
 
     private static let interval = Duration.seconds(30)
@@ -90,12 +92,25 @@ final class HealthMonitor: Sendable {
         queue.async { [self] in
             let facts = facts
             let troubles = facts.troubles
+            condition.store(facts.store.rawValue, ordering: .relaxed)
             let now = SystemClock.monotonicMilliseconds
             let changes = logged.withLock { $0.note(troubles, now: now) }
             for trouble in changes.begun { log(.trouble(trouble)) }
             for trouble in changes.over { log(.troubleOver(trouble)) }
             body(Judgement(facts: facts, troubles: troubles, uptime: uptime))
         }
+    }
+
+    /// Judges at once when the store has become worse. Called with every answer of the store: one
+    /// comparison as long as all is well.
+    func storeAnswered() {
+        let (now, judged) = (
+            planner.store.counters.condition.rawValue, condition.load(ordering: .relaxed)
+        )
+        guard now > judged,
+            condition.compareExchange(expected: judged, desired: now, ordering: .relaxed).exchanged
+        else { return }
+        judge { _ in }
     }
 
     func run() async {
@@ -114,57 +129,5 @@ extension HealthMonitor.Judgement {
         let lines = troubles.isEmpty ? ["ok"] : troubles.map(\.rawValue)
         return .text(
             lines.map { $0 + "\n" }.joined(), status: troubles.isEmpty ? 200 : 503)
-    }
-}
-
-/// Says once that the store stopped taking registrations, and once that it takes them again.
-final class StoreHealthLog: Sendable {
-    private let counters: StoreCounters
-    private let log: Log
-    private let isTroubled = Atomic<Bool>(false)
-    private let watch = Mutex(StoreWatch())
-
-    init(_ counters: StoreCounters, log: Log) {
-        self.counters = counters
-        self.log = log
-    }
-
-    /// Called with every answer of the store: two comparisons as long as all is well.
-    func check() {
-        let condition = counters.condition
-        guard condition != .ready || isTroubled.load(ordering: .relaxed) else { return }
-        let said = watch.withLock { watch in
-            let said = watch.note(condition, now: SystemClock.monotonicMilliseconds)
-            isTroubled.store(watch.said != .ready, ordering: .relaxed)
-            return said
-        }
-        switch said {
-        case .ready: log(.storeRecovered)
-        case .full: log(.storeFull)
-        case .failing: log(.storeFailing)
-        case .failed, .closed, nil: break
-        }
-    }
-}
-
-/// What is worth saying of the store's condition: what is worse at once, what is better once it has
-/// lasted. Near a full disk every other request may find room.
-struct StoreWatch {
-    /// Milliseconds that something better must last.
-    static let quietTime: UInt64 = 60_000
-
-    private(set) var said = StoreCondition.ready
-    private var betterSince: UInt64?
-
-    /// - Parameter now: milliseconds of a steady clock.
-    /// - Returns: what to say now.
-    mutating func note(_ condition: StoreCondition, now: UInt64) -> StoreCondition? {
-        let isBetter = condition.rawValue < said.rawValue
-        let since = betterSince ?? now
-        betterSince = isBetter ? since : nil
-        guard condition != said, !isBetter || now - since >= Self.quietTime else { return nil }
-        betterSince = nil
-        said = condition
-        return condition
     }
 }

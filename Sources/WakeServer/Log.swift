@@ -39,10 +39,6 @@ package enum LogEvent: Sendable, Equatable {
     case stopping
     case stopped
     case storeOpened(milliseconds: Int)
-    /// Registrations are refused for lack of room; deletes work.
-    case storeFull
-    case storeFailing
-    case storeRecovered
     /// A flush failed: nothing unacknowledged can be trusted, the process ends.
     case storeFailed
     /// Event streams were woken; push services follow.
@@ -99,9 +95,6 @@ package enum LogEvent: Sendable, Equatable {
         case .stopping: (.info, "stopping")
         case .stopped: (.info, "stopped")
         case .storeOpened(let milliseconds): (.debug, "store-opened ms=\(milliseconds)")
-        case .storeFull: (.error, "store-full")
-        case .storeFailing: (.error, "store-failing")
-        case .storeRecovered: (.info, "store-recovered")
         case .storeFailed: (.error, "store-failed")
         case .broadcastStarted(let sequence, let streams, let reasons):
             (

@@ -167,15 +167,15 @@ package struct Service: Sendable {
         let newRegistrations = NewRegistrations(configuration, store)
         let client = ServiceClient()
         let peers = ShardPeers(configuration.peers, client)
+        let operation = HealthMonitor(
+            broadcaster, planner, rotator, feed: monitor, peers: peers,
+            transparency: transparency, log: log)
         let registration = RegistrationRoute(
-            store: store, health: StoreHealthLog(store.counters, log: log), settings: settings,
+            store: store, health: operation, settings: settings,
             newRegistrations: newRegistrations, peers: peers)
         let oblivious = ObliviousRoute(
             ring, upstream: configuration.obliviousUpstream, registration: registration,
             client: client)
-        let operation = HealthMonitor(
-            broadcaster, planner, rotator, feed: monitor, peers: peers,
-            transparency: transparency, log: log)
         let bound = Once<HTTPServer>()
         let reloader = Reloader(
             settings, from: source,

@@ -44,7 +44,8 @@ package enum Trouble: String, CaseIterable, Sendable {
                 + "`reveille check` shows what is configured"
         case .gatewayStopped: "a gateway stopped in the last broadcast, for the reason given there"
         case .pushesRefused: "fewer than half of the pushes of the last broadcast were accepted"
-        case .breakerTripped: "more push tokens were called gone than can be believed"
+        case .breakerTripped:
+            "the push service rejected an implausible number of tokens; most were kept"
         case .rotationFailed: "the last rotation failed; it is tried again, see the log"
         case .auditViolations: "the last `reveille audit --tell` found violations"
         case .shardAway:
@@ -78,29 +79,27 @@ struct TroubleFacts: Sendable {
     var violations = 0
     var isPeerAway = false
 
-    var troubles: [Trouble] {
-        var troubles: [Trouble] = []
-        func note(_ trouble: Trouble, if holds: Bool) { if holds { troubles.append(trouble) } }
-        note(.storeFull, if: store == .full)
-        note(.storeFailing, if: store == .failing || store == .failed)
-        note(.keyFileMissing, if: isKeyFileMissing)
-        note(.diskLow, if: free.map { $0 < needed } ?? false)
-        note(.feedUnreadable, if: head == nil && !isHeadAwaited)
-        if let head {
-            let half = head.issued + (head.expires - head.issued) / 2
-            note(.feedNotRefreshed, if: now > half && now <= head.expires)
-            note(.feedExpired, if: now > head.expires)
+    var troubles: [Trouble] { Trouble.allCases.filter(has) }
+
+    private func has(_ trouble: Trouble) -> Bool {
+        switch trouble {
+        case .storeFull: store == .full
+        case .storeFailing: store == .failing || store == .failed
+        case .keyFileMissing: isKeyFileMissing
+        case .diskLow: free.map { $0 < needed } ?? false
+        case .feedUnreadable: head == nil && !isHeadAwaited
+        case .feedNotRefreshed: head?.isHalfSpent(now) == true
+        case .feedExpired: head.map { now > $0.expires } ?? false
+        case .feedUnwitnessed: witnesses?.isQuorum == false
+        case .broadcastLate: pause?.isTooLong == true
+        case .gatewayMissing: isGatewayMissing
+        case .gatewayStopped: !report.stopped.isEmpty
+        case .pushesRefused: report.isComplete && report.isMostlyRefused
+        case .breakerTripped: !report.tripped.isEmpty
+        case .rotationFailed: isRotationFailing
+        case .auditViolations: violations > 0
+        case .shardAway: isPeerAway
         }
-        note(.feedUnwitnessed, if: witnesses.map { !$0.isQuorum } ?? false)
-        note(.broadcastLate, if: pause?.isTooLong ?? false)
-        note(.gatewayMissing, if: isGatewayMissing)
-        note(.gatewayStopped, if: !report.stopped.isEmpty)
-        note(.pushesRefused, if: report.isComplete && report.isMostlyRefused)
-        note(.breakerTripped, if: !report.tripped.isEmpty)
-        note(.rotationFailed, if: isRotationFailing)
-        note(.auditViolations, if: violations > 0)
-        note(.shardAway, if: isPeerAway)
-        return troubles
     }
 }
 
@@ -126,10 +125,11 @@ struct BroadcastPause: Sendable {
 }
 
 /// The troubles that the log has: each begins at once, and is over when it has not been seen for a
-/// while. One that comes and goes is logged twice a minute at most.
+/// minute. One that comes and goes is logged twice a minute at most.
 struct TroubleLog {
     /// Milliseconds of a steady clock at which each was last seen.
     private var seen: [Trouble: UInt64] = [:]
+    private static let quietTime: UInt64 = 60_000
 
     /// - Returns: what to log now.
     mutating func note(
@@ -138,7 +138,7 @@ struct TroubleLog {
         let begun = troubles.filter { seen[$0] == nil }
         for trouble in troubles { seen[trouble] = now }
         let over = Trouble.allCases.filter { trouble in
-            seen[trouble].map { now - $0 >= StoreWatch.quietTime } ?? false
+            seen[trouble].map { now - $0 >= Self.quietTime } ?? false
         }
         for trouble in over { seen[trouble] = nil }
         return (begun, over)
@@ -151,4 +151,9 @@ struct FeedHeadTimes: Equatable, Sendable {
     let expires: Int64
     /// The end of the pause of wake-ups that it asks for, which may have passed; nil without one.
     var pausedUntil: Int64?
+
+    /// Whether more than half of its life has passed, and not all of it.
+    func isHalfSpent(_ now: Int64) -> Bool {
+        now > issued + (expires - issued) / 2 && now <= expires
+    }
 }

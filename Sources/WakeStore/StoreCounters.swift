@@ -1,37 +1,42 @@
 package import Synchronization
+package import WakeSystem
 
 /// Counts of what the store did since it was opened, in memory only.
 package final class StoreCounters: Sendable {
-    /// Registrations written or renewed.
-    package let registers = Atomic<Int>(0)
-    /// Registrations deleted that were there, by their apps or because the app was gone.
-    package let deletes = Atomic<Int>(0)
-    package let reads = Atomic<Int>(0)
-    /// Operations refused because the queue was full.
-    package let overloads = Atomic<Int>(0)
-    /// Registers refused for lack of room.
-    package let refusals = Atomic<Int>(0)
-    /// Operations answered unavailable.
-    package let failures = Atomic<Int>(0)
-    /// Transactions made durable.
-    package let commits = Atomic<Int>(0)
-    /// Times the log was emptied.
-    package let truncations = Atomic<Int>(0)
-    /// Pages in use in both files, and in the previous one, as of the last batch.
-    package let pages = Atomic<Int>(0)
+    package let registers = Counter("registers", "registrations written or renewed")
+    /// That were there, by their apps or because the app was gone.
+    package let deletes = Counter("deletes", "registrations deleted")
+    package let reads = Counter("reads", "subject access requests")
+    package let overloads = Counter("store_overloads", "operations refused for a full queue")
+    package let refusals = Counter("store_refusals", "registrations refused for lack of room")
+    package let failures = Counter("store_failures", "operations answered unavailable")
+    package let commits = Counter("store_commits", "transactions made durable")
+    package let truncations = Counter("store_truncations", "times the log was emptied")
+    /// Of both files, as of the last batch.
+    package let pages = Counter("store_pages", "pages of the database", .gauge)
+    /// Estimated by the last survey, as the next.
+    package let currentRows = Counter(
+        "registrations_current", "registrations of the current generation, about", .gauge)
+    package let previousRows = Counter(
+        "registrations_previous", "registrations that the next rotation drops, about", .gauge)
+    package let rotations = Counter("rotations", "rotations done")
+    package let expired = Counter(
+        "registrations_expired", "registrations dropped by rotations, about")
+    /// Pages in use in the previous file.
     package let previousPages = Atomic<Int>(0)
-    /// Registrations of either generation, estimated by the last survey.
-    package let currentRows = Atomic<Int>(0)
-    package let previousRows = Atomic<Int>(0)
     /// Rows of an earlier start, found at the opening with keys in memory.
     package let strayRows = Atomic<Int>(0)
-    package let rotations = Atomic<Int>(0)
-    /// Rows dropped by them, estimated where there were many.
-    package let expired = Atomic<Int>(0)
     let generation = Atomic<UInt64>(0)
     private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
 
     package init() {}
+
+    package var all: [Counter] {
+        [
+            currentRows, previousRows, registers, deletes, reads, commits, truncations, refusals,
+            overloads, failures, pages, rotations, expired,
+        ]
+    }
 
     /// The state after the last batch with a write.
     package var condition: StoreCondition {
@@ -41,19 +46,19 @@ package final class StoreCounters: Sendable {
     func add(_ batch: Batch) {
         // A batch fails as a whole or not at all.
         if batch.answers.contains(.done) {
-            deletes.add(batch.report.removed, ordering: .relaxed)
+            deletes.add(batch.report.removed)
         }
         for (message, answer) in zip(batch.operations, batch.answers) {
             switch message {
             case .operation(.register, _) where answer == .done:
-                registers.add(1, ordering: .relaxed)
-            case .operation(.read, _): reads.add(1, ordering: .relaxed)
+                registers.add()
+            case .operation(.read, _): reads.add()
             case .operation, .removal: break
             case .page, .rotation, .survey, .room: break
             }
             switch answer {
-            case .full: refusals.add(1, ordering: .relaxed)
-            case .unavailable: failures.add(1, ordering: .relaxed)
+            case .full: refusals.add()
+            case .unavailable: failures.add()
             case .done, .stored, .notAdmitted, .overloaded: break
             }
         }

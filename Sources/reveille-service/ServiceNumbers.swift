@@ -38,43 +38,15 @@ extension ServiceNumbers {
     init(adding services: [ServiceNumbers]) {
         var names: [String] = []
         var values: [String: [Int]] = [:]
-        let heads = services.filter(\.hasHead)
-        for service in services {
-            for (name, value) in service.members {
-                // A shard that has not read the feed yet knows nothing of its head.
-                if !service.hasHead, !heads.isEmpty, Self.ofHead.contains(name) { continue }
-                if values[name] == nil { names.append(name) }
-                values[name, default: []].append(value)
-            }
+        // A shard that has not read the feed yet knows nothing of its head.
+        let heads = services.filter { $0["feed_head_age_seconds"] != -1 }
+        for (name, _) in services.flatMap(\.members) where values[name] == nil {
+            let isOfHeads = Metrics.wholes[name] == .leastOfHeads && !heads.isEmpty
+            names.append(name)
+            values[name] = (isOfHeads ? heads : services).compactMap { $0[name] }
         }
         self.init(
-            members: names.map { name in
-                let values = values[name] ?? []
-                return (name, Self.combined(name, values))
-            })
-    }
-
-    private var hasHead: Bool { self["feed_head_age_seconds"] != -1 }
-    private static let ofHead: Set<String> = [
-        "feed_head_age_seconds", "feed_head_left_seconds", "feed_sequence",
-    ]
-
-    /// Of these the least: times that are left, and what all have.
-    private static let least: Set<String> = [
-        "uptime_seconds", "feed_head_left_seconds", "feed_sequence", "broadcast_sequence",
-        "next_rotation_seconds", "generation", "run", "run_permille",
-    ]
-    /// The least that is known: -1 is nothing.
-    private static let leastKnown: Set<String> = ["next_broadcast_seconds", "disk_free_bytes"]
-    private static let greatest: Set<String> = [
-        "feed_head_age_seconds", "feed_pause_left_seconds", "publish_spread_seconds", "proof_bits",
-    ]
-
-    private static func combined(_ name: String, _ values: [Int]) -> Int {
-        if least.contains(name) { return values.min() ?? 0 }
-        if leastKnown.contains(name) { return values.filter { $0 >= 0 }.min() ?? -1 }
-        if greatest.contains(name) { return values.max() ?? 0 }
-        return values.reduce(0, +)
+            members: names.map { ($0, (Metrics.wholes[$0] ?? .sum)(values[$0] ?? [])) })
     }
 }
 

@@ -18,7 +18,7 @@ struct LogVocabularyTests {
         return [
             .started(port: 8080), .started(port: 0), .stopping, .stopped,
             .storeOpened(milliseconds: 3),
-            .storeFull, .storeFailing, .storeRecovered, .storeFailed,
+            .storeFailed,
             .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
             .broadcastEnded(report), .planStretched(needed: 9, interval: 8),
             .headSeen(sequence: 7), .deletionBreakerTripped(.fcm),

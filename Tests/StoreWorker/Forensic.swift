@@ -4,6 +4,7 @@ import Synchronization
 import WakeModel
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// Mixed operations by many callers with rotations among them. Everything that ever lay in the
 /// store is written down elsewhere, so that somebody else can look for it afterwards.
@@ -49,8 +50,8 @@ enum Forensic {
             }
         }
         // Within half a second the previous file loses what has moved, and the logs are emptied.
-        let emptied = store.counters.truncations.load(ordering: .relaxed)
-        while store.counters.truncations.load(ordering: .relaxed) == emptied { await Task.yield() }
+        let emptied = store.counters.truncations.now
+        while store.counters.truncations.now == emptied { await Task.yield() }
         _ = await store.ask(.delete(Known.token(-1)))
         Line.write("done \(done)")
         var byte: UInt8 = 0

@@ -59,16 +59,15 @@ struct LiveServer {
         try await run([listener], limits: limits, loop: loop, clock: clock, body)
     }
 
-    var accepted: Int { server.counters.accepted.load(ordering: .relaxed) }
-    var open: Int { server.counters.open.load(ordering: .relaxed) }
-    var requests: Int { server.counters.requests.load(ordering: .relaxed) }
-    var streams: Int { server.counters.streams.load(ordering: .relaxed) }
-    var dropped: Int { server.counters.dropped.load(ordering: .relaxed) }
+    var accepted: Int { server.counters.accepted.now }
+    var open: Int { server.counters.open.now }
+    var requests: Int { server.counters.requests.now }
+    var dropped: Int { server.counters.dropped.now }
     var refusedByClientError: Int {
-        server.counters.refusedByClientError.load(ordering: .relaxed)
+        server.counters.refusedByClientError.now
     }
     var refusedByServerError: Int {
-        server.counters.refusedByServerError.load(ordering: .relaxed)
+        server.counters.refusedByServerError.now
     }
 
     /// Returns when the loop has dealt with everything that had reached its sockets before. What a

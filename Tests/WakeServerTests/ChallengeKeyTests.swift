@@ -1,9 +1,9 @@
-import Synchronization
 import TestSupport
 import Testing
 import WakeHTTP
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeServer
 
@@ -52,7 +52,7 @@ struct ChallengeKeyTests {
         }
         let first = try question(try Self.token(1))
         #expect(first() && first())
-        #expect(new.admitted.load(ordering: .relaxed) == 1)
+        #expect(new.admitted.now == 1)
         let token = try Self.token(2)
         #expect(try !question(token)())
         let problem = try #require(Self.challenge(new.challenge(for: token)))
@@ -60,7 +60,7 @@ struct ChallengeKeyTests {
         let second = try question(token, proof)
         #expect(second() && second())
         #expect(try !question(token, proof)())
-        #expect(new.admitted.load(ordering: .relaxed) == 2)
+        #expect(new.admitted.now == 2)
     }
 
     @Test(

@@ -122,7 +122,7 @@ extension Store {
 }
 
 extension Store {
-    var timesEmptied: Int { counters.truncations.load(ordering: .relaxed) }
+    var timesEmptied: Int { counters.truncations.now }
 
     /// Returns when the log was emptied more often than so many times.
     func emptiesLog(after count: Int) async {

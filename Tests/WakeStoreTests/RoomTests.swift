@@ -1,8 +1,8 @@
-import Synchronization
 import TestSupport
 import Testing
 import WakeModel
 import WakeStore
+import WakeSystem
 
 @Suite("A store without room", .timeLimit(.minutes(5)))
 struct RoomTests {
@@ -22,7 +22,7 @@ struct RoomTests {
             }
         }
         #expect(registered.count > 150 && registered.count < 400)
-        #expect(store.counters.refusals.load(ordering: .relaxed) == 2000 - registered.count)
+        #expect(store.counters.refusals.now == 2000 - registered.count)
         for number in registered {
             let renewal = StoreOperation.register(Known.token(number), Known.pushToken(number, 2))
             #expect(await store.ask(renewal) == .done)
@@ -56,11 +56,11 @@ struct RoomTests {
             try await store.rotated()
             for number in stored.shuffled(using: &random) {
                 #expect(await register(number, generation + 1), "\(number)")
-                peak = max(peak, store.counters.pages.load(ordering: .relaxed))
+                peak = max(peak, store.counters.pages.now)
                 next += 1
                 if await register(next, generation + 1) { stored.append(next) }
             }
-            #expect(store.counters.expired.load(ordering: .relaxed) == 0)
+            #expect(store.counters.expired.now == 0)
         }
         #expect(peak > configuration.maxPages / 2 && peak < configuration.maxPages)
         for number in stored { #expect(await store.stored(number) != nil) }
@@ -119,7 +119,7 @@ struct RoomTests {
         }
         #expect(overloaded > 0)
         #expect(done >= Limits.queuedOperations)
-        #expect(store.counters.overloads.load(ordering: .relaxed) == overloaded)
+        #expect(store.counters.overloads.now == overloaded)
         #expect(reports.largest <= Limits.batchOperations)
         await store.close()
     }

@@ -182,7 +182,7 @@ package struct HTTPConnection {
             return reject(error, context)
         case .invalidProxyHeader:
             // PROXY protocol §2: the header is mandatory. No response: the protocol is unknown.
-            context.counters.refusedByClientError.increment()
+            context.counters.refusedByClientError.add()
             return close()
         }
     }

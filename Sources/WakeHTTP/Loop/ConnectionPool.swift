@@ -63,18 +63,18 @@ final class ConnectionPool {
         _ descriptor: consuming Descriptor, from address: PeerAddress, by listener: Listener,
         _ poller: Poller
     ) {
-        counters.accepted.increment()
+        counters.accepted.add()
         let isFull = listener.open >= listener.places && !makeRoom(at: listener)
         let lingering = min(HTTPLimits.lingeringRejections, listener.places)
         guard listener.open < listener.places + lingering else {
-            counters.refusedByServerError.increment()
+            counters.refusedByServerError.add()
             return
         }
         let key = connections.nextKey
         let connection = ConnectionSocket(key: key, descriptor: descriptor, listener: listener)
         _ = connections.insert { _ in connection }
         listener.opened()
-        counters.open.increment()
+        counters.open.add()
         guard connection.watch(by: poller) else {
             return perform(connection.http.close(), on: connection)
         }
@@ -254,7 +254,7 @@ final class ConnectionPool {
             case .endSending:
                 connection.endSending()
             case .close(let isDropped, let hub):
-                if isDropped { counters.dropped.increment() }
+                if isDropped { counters.dropped.add() }
                 return remove(connection, from: hub)
             }
             action = connection.http.advance(context)
@@ -296,7 +296,7 @@ final class ConnectionPool {
         _ request: Request, _ sequence: UInt32, on connection: ConnectionSocket
     ) {
         guard let reactor else { return }
-        counters.requests.increment()
+        counters.requests.add()
         let responder = Responder(
             reactor: reactor, connection: connection.key, sequence: sequence,
             source: connection.source)
@@ -337,7 +337,6 @@ final class ConnectionPool {
         let (key, source) = (connection.key, connection.source)
         if let hub {
             hub.assumeIsolated { $0.remove(key, source: source) }
-            counters.streams.decrement()
         }
         context.clearOutput()
         connection.close()
@@ -348,7 +347,7 @@ final class ConnectionPool {
         deadlines.clear(key.slot)
         connections.remove(key)
         connection.listener.closed()
-        counters.open.decrement()
+        counters.open.add(-1)
     }
 
     private func subscribe(
@@ -360,7 +359,6 @@ final class ConnectionPool {
             $0.admit(key, source: source, by: reactor, limits: limits)
         }
         guard isAdmitted else { return reject(connection, .overloaded) }
-        counters.streams.increment()
         connection.http.subscribed(to: hub, head: head, first: first, context)
     }
 }

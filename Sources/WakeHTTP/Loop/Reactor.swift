@@ -130,7 +130,7 @@ actor Reactor {
             switch listener.accept() {
             case .connection(let descriptor, let address):
                 guard mayUse(descriptor, at: listener) || makeRoom() else {
-                    counters.dropped.increment()
+                    counters.dropped.add()
                     return pause(listener)
                 }
                 connections.add(descriptor, from: address, by: listener, loop.poller)
@@ -141,7 +141,7 @@ actor Reactor {
                 // first call; of others epoll tells again.
                 guard attempt == 0 else { return false }
                 guard makeRoom() else {
-                    counters.dropped.increment()
+                    counters.dropped.add()
                     return pause(listener)
                 }
             }

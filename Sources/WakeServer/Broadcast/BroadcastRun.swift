@@ -245,8 +245,8 @@ extension GatewayRun {
 extension GatewayRun.Surroundings {
     /// Progress by the rows of both generations.
     func permille(_ position: RunPosition, pending: Int) -> Int {
-        let previous = Double(store.counters.previousRows.load(ordering: .relaxed))
-        let rows = previous + Double(store.counters.currentRows.load(ordering: .relaxed))
+        let previous = Double(store.counters.previousRows.now)
+        let rows = previous + Double(store.counters.currentRows.now)
         let share = rows > 0 ? previous / rows : 0.5
         return Int(position.progress(previous: share, pending: pending) * 1000)
     }

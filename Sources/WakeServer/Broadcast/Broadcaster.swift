@@ -51,8 +51,8 @@ final class Broadcaster: Sendable {
     private let state = Mutex(State())
     private let event = AsyncEvent()
     private let room: RoomOnFullDisk
-    let broadcasts = Atomic<Int>(0)
-    let streamWakeUps = Atomic<Int>(0)
+    let broadcasts = Counter("broadcasts", "broadcasts started")
+    let streamWakeUps = Counter("stream_wake_ups", "wake-ups on event streams")
 
     private static let retryDelay = Duration.seconds(30)
     /// Room for the checkpoint and the schedule, with their temporary files and directory entries.
@@ -166,8 +166,8 @@ final class Broadcaster: Sendable {
         let streams = planner.wakes.count
         log(.broadcastStarted(sequence: sequence, streams: streams, reasons: reasons))
         planner.wakes.publish(WakeEvent(sequence: sequence).encode())
-        broadcasts.add(1, ordering: .relaxed)
-        streamWakeUps.add(streams, ordering: .relaxed)
+        broadcasts.add()
+        streamWakeUps.add(streams)
         return streams
     }
 

@@ -31,8 +31,8 @@ final class ObliviousRoute: Sendable {
     private let client: ServiceClient
     private let queue = DispatchQueue(label: "oblivious")
 
-    let opened = Atomic<Int>(0)
-    let refused = Atomic<Int>(0)
+    let opened = Counter("oblivious_opened", "encapsulated requests that were opened")
+    let refused = Counter("oblivious_refused", "encapsulated requests that could not be opened")
 
     init(
         _ ring: ObliviousKeyRing?, upstream: ServiceAddress?, registration: RegistrationRoute,
@@ -99,11 +99,11 @@ final class ObliviousRoute: Sendable {
     ) {
         switch ring.open(request.body.span) {
         case .failure(let failure):
-            refused.add(1, ordering: .relaxed)
+            refused.add()
             // RFC 9458 §5.2: unprotected, as nothing can protect it.
             responder.respond(.problem(failure == .malformed ? .obliviousMalformed : .obliviousKey))
         case .success(let opened):
-            self.opened.add(1, ordering: .relaxed)
+            self.opened.add()
             let response = opened.response
             withExtendedLifetime(opened.message) {
                 serve(opened.message.bytes) { answer in

@@ -112,7 +112,7 @@ final class Rotator: Sendable {
             log(
                 .rotated(
                     generation: report.generation, dropped: report.dropped,
-                    kept: store.counters.previousRows.load(ordering: .relaxed),
+                    kept: store.counters.previousRows.now,
                     milliseconds: report.milliseconds))
         case .failed(let failure): log(.rotationFailed(failure))
         }

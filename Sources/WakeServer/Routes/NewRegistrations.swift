@@ -20,9 +20,8 @@ final class NewRegistrations: Sendable {
     private let now: @Sendable () -> UInt64
     private let draw: @Sendable () -> Double
 
-    let admitted = Atomic<Int>(0)
-    /// Times that a proof was asked for.
-    let challenged = Atomic<Int>(0)
+    let admitted = Counter("registers_new", "registrations that were new")
+    let challenged = Counter("registers_challenged", "times work was asked for")
 
     init(
         _ budget: RegistrationBudget, fill: @escaping @Sendable () -> Double,
@@ -43,7 +42,7 @@ final class NewRegistrations: Sendable {
             configuration.room, perPrefix: configuration.newPerPrefix,
             free: configuration.freeRegistrations)
         self.init(budget) {
-            Double(max(0, counters.pages.load(ordering: .relaxed) - StoreSchema.emptyPages)) / pages
+            Double(max(0, counters.pages.now - StoreSchema.emptyPages)) / pages
         }
     }
 
@@ -99,9 +98,9 @@ final class NewRegistrations: Sendable {
             if isFirst { forgetLater() }
             if admits {
                 isCounted.value.store(true, ordering: .relaxed)
-                admitted.add(1, ordering: .relaxed)
+                admitted.add()
             } else {
-                challenged.add(1, ordering: .relaxed)
+                challenged.add()
             }
             return admits
         }
@@ -114,7 +113,7 @@ final class NewRegistrations: Sendable {
     private func isOpenToRelayed() -> Bool {
         let (fill, now) = (fill(), now())
         let isOpen = state.withLock { $0.budget.isOpen(to: .oblivious, fill: fill, now: now) }
-        if !isOpen { challenged.add(1, ordering: .relaxed) }
+        if !isOpen { challenged.add() }
         return isOpen
     }
 

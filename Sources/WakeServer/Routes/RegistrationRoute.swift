@@ -7,7 +7,7 @@ import WakeSystem
 /// the additional information of a subject access request (GDPR Art. 15 with Art. 11(2)).
 struct RegistrationRoute: Sendable {
     let store: Store
-    let health: StoreHealthLog
+    let health: HealthMonitor
     let settings: Settings
     let newRegistrations: NewRegistrations
     let peers: ShardPeers
@@ -111,7 +111,7 @@ struct RegistrationRoute: Sendable {
         store.perform(
             operation,
             preparing: { [health, newRegistrations] answer in
-                health.check()
+                health.storeAnswered()
                 let response: Response =
                     switch answer == .done ? insteadOfDone ?? .done : answer {
                     case .done: .done

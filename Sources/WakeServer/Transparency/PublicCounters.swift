@@ -1,4 +1,3 @@
-import Synchronization
 import WakeModel
 import WakeSystem
 
@@ -34,7 +33,7 @@ extension PublicCounters {
     init(_ rotator: Rotator, _ broadcaster: Broadcaster) {
         self.init(
             registrations: rotator.now.told,
-            broadcasts: broadcaster.broadcasts.load(ordering: .relaxed))
+            broadcasts: broadcaster.broadcasts.now)
     }
 }
 

@@ -196,7 +196,7 @@ final class OpenGenerations {
     func emptyLogs() throws(SQLiteError) {
         try previous.emptyLog()
         try current.emptyLog()
-        counters.truncations.add(1, ordering: .relaxed)
+        counters.truncations.add()
     }
 
     func emptyLogsIfUsed() throws(SQLiteError) {
@@ -294,7 +294,7 @@ final class OpenGenerations {
     /// Pages that new registrations may still fill.
     func roomyPages() throws(SQLiteError) -> Int {
         let (inCurrent, inPrevious) = (try current.usedPages(), try previous.usedPages())
-        counters.pages.store(inCurrent + inPrevious, ordering: .relaxed)
+        counters.pages.set(inCurrent + inPrevious)
         counters.previousPages.store(inPrevious, ordering: .relaxed)
         return configuration.newRowPages - inCurrent - inPrevious
     }
@@ -309,8 +309,8 @@ final class OpenGenerations {
         let survey = StoreSurvey(
             generation: keys.generation, current: try current.rows.estimate(Limits.surveyRows),
             previous: try previous.rows.estimate(Limits.surveyRows))
-        counters.currentRows.store(survey.current, ordering: .relaxed)
-        counters.previousRows.store(survey.previous, ordering: .relaxed)
+        counters.currentRows.set(survey.current)
+        counters.previousRows.set(survey.previous)
         return survey
     }
 

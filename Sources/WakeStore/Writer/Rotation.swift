@@ -1,6 +1,5 @@
 private import Dispatch
 private import Glibc
-private import Synchronization
 import WakeModel
 import WakeSQLite
 import WakeSystem
@@ -43,8 +42,8 @@ struct Rotation {
         }
         remove(store.begin(file, with: next))
         guard !store.isDead else { return .failed(.unavailable) }
-        store.counters.rotations.add(1, ordering: .relaxed)
-        store.counters.expired.add(dropped, ordering: .relaxed)
+        store.counters.rotations.add()
+        store.counters.expired.add(dropped)
         _ = store.survey()
         let nanoseconds = SystemClock.monotonicNanoseconds - begun
         return .rotated(

@@ -1,4 +1,3 @@
-private import Synchronization
 import WakeModel
 import WakeSQLite
 import WakeSystem
@@ -133,7 +132,7 @@ final class Writer {
         }
         batch.report.pages = store.countLoggedPages()
         store.countMoved(batch.report.moved)
-        store.counters.commits.add(1, ordering: .relaxed)
+        store.counters.commits.add()
         guard batch.hasDeletes || store.isLogLent else { return .durable }
         do throws(SQLiteError) {
             try store.emptyLogs()

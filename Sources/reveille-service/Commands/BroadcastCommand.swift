@@ -273,7 +273,7 @@ struct BroadcastStatus: Decodable {
     var alarms: [String] {
         let alarms = breakers.filter(\.value).keys.sorted().map { service in
             """
-            \(service): more push tokens were called gone than can be believed; most were kept
+            \(service): the push service rejected an implausible number of tokens; most were kept
             hint: see that its credentials are of the app whose tokens are registered; \
             gone-permille in [broadcast] sets the share
             """

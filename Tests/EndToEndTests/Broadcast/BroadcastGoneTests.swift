@@ -89,7 +89,7 @@ struct BroadcastGoneTests {
         let (status, output) = try await place.broadcast()
         #expect(status == 1)
         #expect(output.contains("pushes to 100 registrations: 0 accepted, 100 gone\n"))
-        #expect(output.contains("reveille: apns: more push tokens were called gone than can be"))
+        #expect(output.contains("reveille: apns: the push service rejected an implausible"))
         #expect(output.contains("\nhint: "))
         _ = try await place.service.program.line(
             containing: "deletion-breaker-tripped service=apns")

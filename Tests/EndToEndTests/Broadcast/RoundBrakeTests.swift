@@ -30,7 +30,7 @@ struct RoundBrakeTests {
         let (status, output) = try await place.broadcast()
         #expect(status == 1)
         #expect(output.contains("pushes to 3000 registrations: 0 accepted, 3000 gone"))
-        #expect(output.contains("apns: more push tokens were called gone than can be believed"))
+        #expect(output.contains("apns: the push service rejected an implausible number of"))
         #expect(output.contains("\nhint: see that its credentials are of the app"))
         _ = try await place.service.program.line(
             containing: "reveille error deletion-breaker-tripped service=apns")

@@ -112,7 +112,7 @@ struct FCMBroadcastTests {
         let instances = try place.register(FCMService.tokens(190))
         let (status, output) = try await place.broadcast()
         #expect(status == 1)
-        #expect(output.contains("fcm: more push tokens were called gone than can be believed"))
+        #expect(output.contains("fcm: the push service rejected an implausible number of"))
         _ = try await place.service.program.line(
             containing: "reveille error deletion-breaker-tripped service=fcm")
         #expect(try place.registered(instances).count { !$0 } <= 1)

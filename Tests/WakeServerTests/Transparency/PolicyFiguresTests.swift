@@ -94,7 +94,7 @@ struct PolicyFiguresTests {
             #expect(prose.contains(words), "\(words)")
         }
         let log = try #require(PolicyDocument.inForce.dataset("reveille_log"))
-        #expect((35...45).contains(log.collections.count) && prose.contains("about forty events"))
+        #expect((25...39).contains(log.collections.count) && prose.contains("some thirty events"))
         let ends = try #require(text.firstMatch(of: /"words_goaway": "([^"]*)"/)).1.split(
             separator: " ")
         let names = ends.count { $0 != "none" && $0 != "other" }

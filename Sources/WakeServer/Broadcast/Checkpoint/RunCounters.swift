@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// The counts of a broadcast run, or of one gateway in it. They are written with the place that
 /// they belong to, and continue from there after a crash.
 package struct RunCounters: Sendable, Equatable {
@@ -33,17 +35,51 @@ package struct RunCounters: Sendable, Equatable {
     /// Whether a push may have arrived.
     var hasArrived: Bool { accepted > 0 || topics > 0 || uncertain > 0 }
 
-    var named: [(StaticString, UInt64)] {
-        [
-            ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),
-            ("retried", retried), ("abandoned", abandoned), ("duplicates", duplicates),
-            ("unsent", unsent), ("unserved", unserved), ("topics", topics),
-            ("deferred", deferred), ("uncertain", uncertain),
-        ]
+    /// A count: its name in the log and in reports, and the metric of its sum over all runs.
+    struct Field: Sendable {
+        typealias Path = any WritableKeyPath<RunCounters, UInt64> & Sendable
+
+        let path: Path
+        let name: StaticString?
+        let metric: Metric?
+
+        init(
+            _ path: Path, _ name: StaticString? = nil, _ metric: StaticString? = nil,
+            _ help: StaticString = ""
+        ) {
+            (self.path, self.name) = (path, name)
+            self.metric = metric.map { Metric($0, help, .counter) }
+        }
     }
 
+    /// Every count, in the order of reports; a checkpoint has them in this order as well.
+    static let table: [Field] = [
+        Field(\.rows, "rows"),
+        Field(\.accepted, "accepted", "pushes_accepted", "wake-ups that a push service took"),
+        Field(\.gone, "gone", "pushes_gone", "push tokens that a push service called gone"),
+        Field(\.deleted, "deleted", "registrations_gone", "registrations deleted as gone"),
+        Field(\.retried, "retried", "pushes_retried", "wake-ups sent once more"),
+        Field(\.abandoned, "abandoned", "pushes_abandoned", "wake-ups given up for their run"),
+        Field(
+            \.duplicates, "duplicates", "pushes_saved",
+            "registrations whose push token had its wake-up already"),
+        Field(\.unsent, "unsent", "pushes_unsent", "wake-ups lost to a gateway that stopped"),
+        Field(
+            \.unserved, "unserved", "registrations_unserved",
+            "registrations without a gateway, or not for heartbeats"),
+        Field(\.topics, "topics", "topic_messages", "messages to topics that FCM took"),
+        Field(\.deferred, "deferred"), Field(\.uncertain, "uncertain"),
+        Field(\.milliseconds), Field(\.tripped),
+    ]
+
+    var named: [(StaticString, UInt64)] {
+        Self.table.compactMap { field in field.name.map { ($0, self[keyPath: field.path]) } }
+    }
+
+    subscript(field: Field) -> Int { Int(clamping: self[keyPath: field.path]) }
+
     mutating func add(_ other: RunCounters) {
-        for field in Self.fields { self[keyPath: field] &+= other[keyPath: field] }
+        for field in Self.table { self[keyPath: field.path] &+= other[keyPath: field.path] }
         tripped = 0
     }
 
@@ -54,17 +90,12 @@ package struct RunCounters: Sendable, Equatable {
         (self.tripped, milliseconds) = (tripped, longest)
     }
 
-    private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
-        \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
-        \.duplicates, \.milliseconds, \.tripped, \.topics, \.deferred, \.uncertain,
-    ]
+    static let count = table.count
 
-    static let count = fields.count
-
-    var numbers: [UInt64] { Self.fields.map { self[keyPath: $0] } }
+    var numbers: [UInt64] { Self.table.map { self[keyPath: $0.path] } }
 
     /// - Parameter numbers: as many as there are counts.
     init(_ numbers: ArraySlice<UInt64>) {
-        for (field, number) in zip(Self.fields, numbers) { self[keyPath: field] = number }
+        for (field, number) in zip(Self.table, numbers) { self[keyPath: field.path] = number }
     }
 }

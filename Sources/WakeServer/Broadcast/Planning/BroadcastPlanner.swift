@@ -49,9 +49,7 @@ struct BroadcastPlanner: Sendable {
     /// As counted last, where that is exact; else by the size of the file.
     var rows: Int {
         let counters = store.counters
-        let counted =
-            counters.currentRows.load(ordering: .relaxed)
-            + counters.previousRows.load(ordering: .relaxed)
+        let counted = counters.currentRows.now + counters.previousRows.now
         let estimate = store.estimatedRows
         let isSmall = counted < Limits.surveyRows && estimate < 4 * Limits.surveyRows
         return isSmall ? counted : estimate
