@@ -129,7 +129,7 @@ final class GatewayRun {
         let next =
             isAgain
             ? await all.scan.page(at: lane.position.firstAgain)
-            : await all.scan.page(at: lane.position.next, after: readUntil)
+            : await all.scan.page(at: lane.position.next, after: readUntil, for: service)
         guard let next else {
             // A store that cannot be read now may be read again.
             let due = UptimeInstant.now + Self.storeInterval
@@ -270,7 +270,7 @@ final class GatewayRun {
             let page =
                 isAgain
                 ? await all.scan.page(at: rest.firstAgain)
-                : await all.scan.page(at: rest.next, after: readUntil)
+                : await all.scan.page(at: rest.next, after: readUntil, for: service)
             guard let page else { return rows }
             let left = lane.countLeft(
                 lane.page(page, isAgain: isAgain, of: all.store.estimatedRows))

@@ -36,15 +36,20 @@ struct SharedScanTests {
     /// A reader with a place of its own.
     private struct Reader {
         let scan: SharedScan
+        var service = PushService.apns
         var place: UInt64 = 0
         var readUntil: UInt64 = 0
         var seen: Set<[UInt8]> = []
+        /// When each page was read, by its first place.
+        var ended: [UInt64: UInt64] = [:]
 
         var isDone: Bool { place == ScanOrder.end }
 
         mutating func read() async throws {
-            let page = try #require(await scan.page(at: place, after: readUntil))
+            let page = try #require(
+                await scan.page(at: place, after: readUntil, for: service))
             #expect(page.places.contains(place))
+            ended[place] = page.ended
             for row in page.rows { seen.insert(row.token.bytes.copy()) }
             place = page.places.upperBound
             if page.generation == .previous { readUntil = page.ended }
@@ -60,7 +65,7 @@ struct SharedScanTests {
             let scan = SharedScan(
                 store, ScanOrder(seed: UInt64(blockBits), blockBits: blockBits),
                 size: .init(rows: 40, limit: 8, pagesAhead: pagesAhead))
-            var (first, second) = (Reader(scan: scan), Reader(scan: scan))
+            var (first, second) = (Reader(scan: scan), Reader(scan: scan, service: .fcm))
             var (steps, isRenewed) = (0, lag == 0)
             while !first.isDone || !second.isDone {
                 if !first.isDone { try await first.read() }
@@ -86,13 +91,14 @@ struct SharedScanTests {
         let scan = SharedScan(
             store, ScanOrder(seed: 3, blockBits: 8), size: .init(rows: 10, limit: 20, pagesAhead: 1)
         )
-        let first = try #require(await scan.page(at: 0, after: 0))
-        let same = try #require(await scan.page(at: first.places.upperBound - 1, after: 0))
+        let first = try #require(await scan.page(at: 0, after: 0, for: .apns))
+        let last = first.places.upperBound - 1
+        let same = try #require(await scan.page(at: last, after: 0, for: .apns))
         #expect(same.ended == first.ended && same.places.upperBound == first.places.upperBound)
         #expect(same.places.count == 1 && same.rows.count <= first.rows.count)
         var reader = Reader(scan: scan)
         while !reader.isDone { try await reader.read() }
-        let again = try #require(await scan.page(at: 0, after: 0))
+        let again = try #require(await scan.page(at: 0, after: 0, for: .apns))
         #expect(again.ended > first.ended)
         // Single places, as after a kill.
         let order = scan.order
@@ -101,6 +107,22 @@ struct SharedScanTests {
         #expect(
             rows.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) }
                 == first.rows.map(\.id).sorted { $0.lexicographicallyPrecedes($1) })
+        await store.close()
+    }
+
+    @Test("what was read ahead for a reader is kept for it, however far ahead another one is")
+    func kept() async throws {
+        let store = try await rotatedStore()
+        let scan = SharedScan(
+            store, ScanOrder(seed: 3, blockBits: 8), size: .init(rows: 10, limit: 20, pagesAhead: 3)
+        )
+        var slow = Reader(scan: scan, service: .fcm)
+        try await slow.read()
+        var fast = Reader(scan: scan)
+        while !fast.isDone { try await fast.read() }
+        for _ in 0..<3 { try await slow.read() }
+        #expect(slow.ended.count == 4)
+        #expect(slow.ended.allSatisfy { fast.ended[$0.key] == $0.value })
         await store.close()
     }
 }
