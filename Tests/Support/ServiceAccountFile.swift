@@ -1,4 +1,4 @@
-private import Foundation
+package import Foundation
 
 /// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around
 /// it as Google gives it out, in a directory of their own.
@@ -7,7 +7,8 @@ package struct ServiceAccountFile: Sendable {
     package static let project = "example-project"
     package static let keyID = "0123456789abcdef0123456789abcdef01234567"
 
-    private let directory: TemporaryDirectory
+    package let directory: TemporaryDirectory
+    private let pem: String
     /// PEM.
     package let privatePath: String
     package let publicPath: String
@@ -16,24 +17,29 @@ package struct ServiceAccountFile: Sendable {
 
     /// - Parameter owner: another number, another key.
     package init(
-        owner: Int = 0, tokenURI: String = "https://oauth2.googleapis.com/token"
+        owner: Int = 0, bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token"
     ) throws {
         directory = try TemporaryDirectory()
         privatePath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
         file = directory.path + "/account.json"
-        try SharedRSAKey.pem(owner: owner).write(
-            toFile: privatePath, atomically: false, encoding: .utf8)
+        pem = try SharedRSAKey.pem(owner: owner, bits: bits)
+        try pem.write(toFile: privatePath, atomically: false, encoding: .utf8)
         try OpenSSLCommand.run(["pkey", "-in", privatePath, "-pubout", "-out", publicPath])
         try write(tokenURI: tokenURI)
     }
 
-    package func write(tokenURI: String) throws {
-        let members = [
+    package func write(tokenURI: String) throws { try write(members(tokenURI: tokenURI)) }
+
+    /// As in a file of 2024.
+    package func members(
+        tokenURI: String = "https://oauth2.googleapis.com/token"
+    ) -> [String: Any] {
+        [
             "type": "service_account",
             "project_id": Self.project,
             "private_key_id": Self.keyID,
-            "private_key": try String(contentsOfFile: privatePath, encoding: .utf8),
+            "private_key": pem,
             "client_email": Self.email,
             "client_id": "100000000000000000001",
             "auth_uri": "https://accounts.google.com/o/oauth2/auth",
@@ -42,10 +48,21 @@ package struct ServiceAccountFile: Sendable {
             "client_x509_cert_url": "https://www.googleapis.com/robot/v1/metadata/x509/pusher",
             "universe_domain": "googleapis.com",
         ]
-        let json = try JSONSerialization.data(
-            withJSONObject: members, options: [.prettyPrinted, .sortedKeys])
-        try json.write(to: URL(filePath: file))
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    }
+
+    package func write(_ members: [String: Any]) throws {
+        try write(
+            JSONSerialization.data(
+                withJSONObject: members, options: [.prettyPrinted, .sortedKeys]))
+    }
+
+    package func write(_ data: Data) throws {
+        try data.write(to: URL(filePath: file))
+        try setMode(0o600)
+    }
+
+    package func setMode(_ mode: Int) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
     }
 
     /// An RS256 signature by `openssl dgst -sign`.

@@ -3,45 +3,44 @@ import WakeSystem
 
 /// The meaning of every answer of APNs, as a table.
 package enum APNsResponses {
-    package typealias Table = ResponseTable<APNsReason, APNsFault>
+    package typealias Table = ResponseTable<APNsReason>
     private typealias Row = Table.Row
 
     package static let table = Table(
-        [
+        rows: [
             Row(200, nil, .accepted),
             Row(410, .unregistered, .gone),
             Row(410, .expiredToken, .gone),
-            Row(400, .badDeviceToken, .invalidIfOthersAccepted(else: .tokensOfOtherEnvironment)),
-            Row(400, .deviceTokenNotForTopic, .invalidIfOthersAccepted(else: .tokensOfOtherTopic)),
+            Row(400, .badDeviceToken, .invalid(or: .apns(.tokensOfOtherEnvironment))),
+            Row(400, .deviceTokenNotForTopic, .invalid(or: .apns(.tokensOfOtherTopic))),
             // The gateway is well, its token is not, if a few say so: see `APNsTokenPolicy`.
             Row(403, .expiredProviderToken, .retry(.providerTokenExpired)),
-            Row(403, .invalidProviderToken, .misconfigured(.keyRefused)),
-            Row(403, .missingProviderToken, .misconfigured(.tokenNotSeen)),
-            Row(403, .badEnvironmentKeyIdInToken, .misconfigured(.keyOfOtherEnvironment)),
-            Row(403, .badCertificateEnvironment, .misconfigured(.keyOfOtherEnvironment)),
-            Row(403, .topicDisallowed, .misconfigured(.topicOfOthers)),
-            Row(403, nil, .misconfigured(.forbidden)),
-            Row(400, .badTopic, .misconfigured(.topicMalformed)),
-            Row(400, .missingTopic, .misconfigured(.topicMalformed)),
-            Row(400, .topicDisallowed, .misconfigured(.topicOfOthers)),
-            Row(400, .invalidPushType, .misconfigured(.requestRefused(status: 400))),
+            Row(403, .invalidProviderToken, .misconfigured(.apns(.keyRefused))),
+            Row(403, .missingProviderToken, .misconfigured(.apns(.tokenNotSeen))),
+            Row(403, .badEnvironmentKeyIdInToken, .misconfigured(.apns(.keyOfOtherEnvironment))),
+            Row(403, .badCertificateEnvironment, .misconfigured(.apns(.keyOfOtherEnvironment))),
+            Row(403, .topicDisallowed, .misconfigured(.apns(.topicOfOthers))),
+            Row(403, nil, .misconfigured(.apns(.forbidden))),
+            Row(400, .badTopic, .misconfigured(.apns(.topicMalformed))),
+            Row(400, .missingTopic, .misconfigured(.apns(.topicMalformed))),
+            Row(400, .topicDisallowed, .misconfigured(.apns(.topicOfOthers))),
+            Row(400, .invalidPushType, .misconfigured(.apns(.requestRefused(status: 400)))),
             Row(400, .idleTimeout, .retry(.connectionFault)),
-            Row(404, nil, .misconfigured(.requestRefused(status: 404))),
-            Row(405, nil, .misconfigured(.requestRefused(status: 405))),
-            Row(413, nil, .misconfigured(.requestRefused(status: 413))),
+            Row(404, nil, .misconfigured(.apns(.requestRefused(status: 404)))),
+            Row(405, nil, .misconfigured(.apns(.requestRefused(status: 405)))),
+            Row(413, nil, .misconfigured(.apns(.requestRefused(status: 413)))),
             Row(429, .tooManyProviderTokenUpdates, .retry(.providerTokenUpdates)),
             Row(429, nil, .retry(.throttled)),
             Row(500...599, nil, .retry(.serviceFault)),
-            // 410 without a reason that is known, 400 for reasons to come, 3xx, 418, 999.
-            Row(Int.min...Int.max, nil, .unknown),
         ],
-        misconfiguration: { .apns($0) }, unknown: { .requestRefused(status: $0) })
+        // 410 without a reason that is known, 400 for reasons to come, 3xx, 418, 999.
+        unknown: { .apns(.requestRefused(status: $0)) })
 
     /// - Parameter body: the first bytes of the body of a refusal.
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         table.verdict(
             status: status, reason: status == 200 ? nil : APNsReason(body: body), body: body,
-            stranger: .proxyRefused)
+            stranger: .apns(.proxyRefused))
     }
 }
 

@@ -3,34 +3,33 @@ import WakeSystem
 
 /// The meaning of every answer of FCM, as a table.
 package enum FCMResponses {
-    package typealias Table = ResponseTable<FCMReason, FCMFault>
+    package typealias Table = ResponseTable<FCMReason>
     private typealias Row = Table.Row
 
     package static let table = Table(
-        [
+        rows: [
             Row(200, nil, .accepted),
             Row(404, .unregistered, .gone),
             // NOT_FOUND without a reason: the project, or a proxy.
-            Row(404, nil, .refusedIfOthersAccepted(else: .projectUnknown)),
+            Row(404, nil, .refused(or: .fcm(.projectUnknown))),
             // Google, "Manage FCM registration tokens": of the token only if the message is right.
-            Row(400, .tokenInvalid, .invalidIfOthersAccepted(else: .tokensRefused)),
-            Row(400, .targetRefused, .refusedIfOthersAccepted(else: .tokensRefused)),
-            Row(400, .requestInvalid, .misconfigured(.requestRefused(status: 400))),
-            Row(400, nil, .refusedIfOthersAccepted(else: .requestRefused(status: 400))),
-            Row(401, .thirdPartyAuthError, .refusedIfOthersAccepted(else: .tokensOfOtherPlatform)),
+            Row(400, .tokenInvalid, .invalid(or: .fcm(.tokensRefused))),
+            Row(400, .targetRefused, .refused(or: .fcm(.tokensRefused))),
+            Row(400, .requestInvalid, .misconfigured(.fcm(.requestRefused(status: 400)))),
+            Row(400, nil, .refused(or: .fcm(.requestRefused(status: 400)))),
+            Row(401, .thirdPartyAuthError, .refused(or: .fcm(.tokensOfOtherPlatform))),
             // UNAUTHENTICATED: if a few say so, `FCMTokenPolicy` asks for another token.
             Row(401, nil, .retry(.providerTokenExpired)),
-            Row(403, .senderIDMismatch, .refusedIfOthersAccepted(else: .tokensOfOtherProject)),
+            Row(403, .senderIDMismatch, .refused(or: .fcm(.tokensOfOtherProject))),
             // PERMISSION_DENIED, or the API is not enabled.
-            Row(403, nil, .misconfigured(.forbidden)),
-            Row(405, nil, .misconfigured(.requestRefused(status: 405))),
-            Row(413, nil, .misconfigured(.requestRefused(status: 413))),
+            Row(403, nil, .misconfigured(.fcm(.forbidden))),
+            Row(405, nil, .misconfigured(.fcm(.requestRefused(status: 405)))),
+            Row(413, nil, .misconfigured(.fcm(.requestRefused(status: 413)))),
             Row(429, nil, .retry(.throttled)),
             Row(500...599, nil, .retry(.serviceFault)),
-            // 400 for reasons to come, 3xx, 409, 999.
-            Row(Int.min...Int.max, nil, .unknown),
         ],
-        misconfiguration: { .fcm($0) }, unknown: { .requestRefused(status: $0) })
+        // 400 for reasons to come, 3xx, 409, 999.
+        unknown: { .fcm(.requestRefused(status: $0)) })
 
     /// Seconds to wait at least after 429 ("Best practices when sending FCM messages at scale").
     package static let throttledSeconds = 60
@@ -39,7 +38,7 @@ package enum FCMResponses {
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         table.verdict(
             status: status, reason: status == 200 ? nil : FCMReason(body: body), body: body,
-            stranger: .proxyRefused)
+            stranger: .fcm(.proxyRefused))
     }
 
     /// Whether an answer may only mean that the push token belongs into the other field.

@@ -4,18 +4,18 @@ import WakeSystem
 /// Anybody may register any endpoint: refusals are the gateway's fault only when no host accepts
 /// anything in the round.
 package enum WebPushResponses {
-    package typealias Table = ResponseTable<Never, WebPushFault>
+    package typealias Table = ResponseTable<Never>
     private typealias Row = Table.Row
 
     package static let table = Table(
-        [
+        rows: [
             // RFC 8030 §5: 201. UnifiedPush (SERV): all of 200 to 299 "as a 201".
             Row(200...299, nil, .accepted),
             // RFC 8292 §4.2: another key than the one subscribed with, or a bad token.
-            Row(401, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 401))),
-            Row(403, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 403))),
+            Row(401, nil, .refused(or: .webPush(.keyRefused(status: 401)))),
+            Row(403, nil, .refused(or: .webPush(.keyRefused(status: 403)))),
             // RFC 8030 §7.3: expired or never was; also any web server that is misconfigured.
-            Row(404, nil, .invalidIfOthersAccepted(else: .endpointsUnknown)),
+            Row(404, nil, .invalid(or: .webPush(.endpointsUnknown))),
             // RFC 9110 §15.5.9: a connection that was idle for too long.
             Row(408, nil, .retry(.serviceFault)),
             // RFC 9110 §15.5.11: "likely to be permanent". Of a host that has accepted nothing a
@@ -25,10 +25,9 @@ package enum WebPushResponses {
             Row(429, nil, .retry(.throttled)),
             // Most pass soon; those that do not: see `isFinal`.
             Row(500...599, nil, .retry(.serviceFault)),
-            // 3xx is never followed: its target was not checked. 400, 405, 413 and others: ours.
-            Row(Int.min...Int.max, nil, .unknown),
         ],
-        misconfiguration: { .webPush($0) }, unknown: { .requestRefused(status: $0) })
+        // 3xx is never followed: its target was not checked. 400, 405, 413 and others: ours.
+        unknown: { .webPush(.requestRefused(status: $0)) })
 
     package static let throttledSeconds = 5
 

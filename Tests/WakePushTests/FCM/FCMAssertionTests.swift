@@ -7,9 +7,9 @@ import WakeModel
 
 @Suite("FCM assertions", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMAssertionTests {
-    private let account: FCMServiceAccount
+    private let account: ServiceAccountFile
 
-    init() throws { account = try FCMServiceAccount() }
+    init() throws { account = try ServiceAccountFile() }
 
     private func parts(_ assertion: FCMAssertion) -> [ArraySlice<UInt8>] {
         assertion.text.copy().split(
@@ -52,7 +52,7 @@ struct FCMAssertionTests {
     @Test("openssl accepts what we sign with any size of key, and nothing beside it")
     func opensslAccepts() throws {
         for bits in [2048, 3072, 4096] {
-            let account = try FCMServiceAccount(owner: 1, bits: bits)
+            let account = try ServiceAccountFile(owner: 1, bits: bits)
             let assertion = try #require(FCMAssertion(try account.credentials(), now: 1000))
             let text = assertion.text.copy()
             let dot = try #require(text.lastIndex(of: UInt8(ascii: ".")))
@@ -85,9 +85,9 @@ struct FCMAssertionTests {
             assert header == {"alg": "RS256", "typ": "JWT", "kid": "01234567" + "89abcdef" +
                 "0123456789abcdef01234567"}
             """
-        let email = FCMServiceAccount.email
+        let email = ServiceAccountFile.email
         #expect(try PythonScript.run(script, [text, account.publicPath, email]) == 0)
-        let other = try FCMServiceAccount(owner: 1)
+        let other = try ServiceAccountFile(owner: 1)
         #expect(try PythonScript.run(script, [text, other.publicPath, email]) != 0)
     }
 

@@ -7,15 +7,15 @@ import WakeSystem
 
 @Suite("FCM credentials", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMCredentialsTests {
-    private let account: FCMServiceAccount
+    private let account: ServiceAccountFile
 
-    init() throws { account = try FCMServiceAccount() }
+    init() throws { account = try ServiceAccountFile() }
 
     @Test("a file as Google gives it out is read")
     func whole() throws {
         let credentials = try account.credentials()
         #expect(credentials.projectID == "example-project")
-        #expect(credentials.clientEmail == FCMServiceAccount.email)
+        #expect(credentials.clientEmail == ServiceAccountFile.email)
         #expect(credentials.privateKeyID?.count == 40)
         #expect(credentials.audience == "https://oauth2.googleapis.com/token")
     }
@@ -120,7 +120,7 @@ struct FCMCredentialsTests {
 
     @Test("keys that are not RSA of 2048 bits or more are refused by their fault")
     func keys() throws {
-        let weak = try FCMServiceAccount(bits: 1024)
+        let weak = try ServiceAccountFile(bits: 1024)
         #expect(throws: FCMCredentialError.key(.keyOfOtherSize)) { try weak.credentials() }
         var members = account.members()
         members["private_key"] = String(

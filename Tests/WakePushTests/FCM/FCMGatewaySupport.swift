@@ -48,11 +48,11 @@ final class FCMTokenServer: Sendable {
 /// A session of the gateway to servers on loopback.
 final class FCMSessionUnderTest: SessionUnderTest {
     let account: FCMTokenProvider
-    private let file: FCMServiceAccount
+    private let file: ServiceAccountFile
 
     /// - Parameter ticks: whether time passes.
     init(_ service: EngineServer, _ tokens: FCMTokenServer, ticks: Bool = true) throws {
-        file = try FCMServiceAccount(tokenURI: tokens.uri)
+        file = try ServiceAccountFile(tokenURI: tokens.uri)
         let section = [
             "key": file.file, "host": "127.0.0.1", "port": "\(service.port)", "plain": "on",
         ]
@@ -82,5 +82,21 @@ final class FCMSessionUnderTest: SessionUnderTest {
             let token = message["token"] as? String, token.hasPrefix(#"t"\:"#)
         else { return nil }
         return Int(token.dropFirst(4))
+    }
+}
+
+extension ServiceAccountFile {
+    func credentials() throws -> FCMCredentials { try FCMCredentials(file: file) }
+
+    /// Whether `openssl dgst -verify` accepts an RS256 signature over a message.
+    func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
+        let signaturePath = directory.path + "/signature"
+        let messagePath = directory.path + "/message"
+        try Data(signature).write(to: URL(filePath: signaturePath))
+        try Data(message).write(to: URL(filePath: messagePath))
+        let (status, _) = try OpenSSLCommand.status([
+            "dgst", "-sha256", "-verify", publicPath, "-signature", signaturePath, messagePath,
+        ])
+        return status == 0
     }
 }

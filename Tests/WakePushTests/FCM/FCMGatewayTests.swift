@@ -200,7 +200,7 @@ struct FCMGatewayTests {
     @Test("many who ask at once cause one exchange, and get one token with one serial")
     func oneExchange() async throws {
         let tokens = try FCMTokenServer()
-        let file = try FCMServiceAccount(tokenURI: tokens.uri)
+        let file = try ServiceAccountFile(tokenURI: tokens.uri)
         let account = try FCMTokenProvider(try file.credentials())
         let now = ClockReading.system()
         for _ in 0..<100 {

@@ -26,7 +26,7 @@ struct FCMAccountTests {
     private let clock = Clock()
 
     private func account(tokenURI: String) throws -> FCMTokenProvider {
-        let file = try FCMServiceAccount(tokenURI: tokenURI)
+        let file = try ServiceAccountFile(tokenURI: tokenURI)
         return try FCMTokenProvider(
             try file.credentials(), clock: { [clock] in clock.reading }, jitter: { 0 })
     }
