@@ -128,7 +128,7 @@ let package = Package(
         library("WakeCommand", ["WakeSystem", "WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
-        library("WakeHTTP", ["WakeSodium", "WakeSystem", "CLinux"]),
+        library("WakeHTTP", ["WakeModel", "WakeSodium", "WakeSystem", "CLinux"]),
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library("WakeFetch", ["WakeSystem", "CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeSystem"]),

@@ -1,21 +1,17 @@
+import WakeModel
+import WakeSystem
+
 /// The bounds of the server. Times are seconds, sizes bytes.
 package struct HTTPLimits: Sendable {
-    /// Request line and fields together; beyond it 431.
-    package var headBytes = 16_384
-    /// Field lines; beyond it 431.
-    package var fieldCount = 64
-    /// The request target; beyond it 414.
-    package var targetBytes = 8_192
-    /// The body, unless the listener has its own bound; beyond it 413.
-    package var bodyBytes = 4_096
+    package var request = RequestLimits()
     /// From the first byte of a request to the end of its head; then 408.
-    package var headSeconds = 10
+    package var headSeconds = Limits.headSeconds
     /// From the end of the head to the end of the body; then 408.
-    package var bodySeconds = 10
+    package var bodySeconds = Limits.bodySeconds
     /// A body has one second more for each multiple of this.
     package var bodyBytesPerSecond = 32_768
     /// Without a request, before the first and between two; then closed.
-    package var idleSeconds = 20
+    package var idleSeconds = Limits.idleSeconds
     /// For a handler to answer; then 503.
     package var answerSeconds = 30
     /// Between two chunks of a response, and before the first; then cut.
@@ -38,7 +34,7 @@ package struct HTTPLimits: Sendable {
     /// Open event streams from one address prefix, where it is known; beyond it 503.
     package var streamsPerSource = 500
     /// Pause between comments on an event stream, by which dead connections are found.
-    package var streamKeepAliveSeconds = 240
+    package var streamKeepAliveSeconds = Limits.keepAliveSeconds
     /// Each keep-alive comes earlier by a random time up to this.
     package var streamKeepAliveJitterSeconds = 60
     /// What `Retry-After` says with a 503.
@@ -54,4 +50,33 @@ package struct HTTPLimits: Sendable {
     package static let lingeringRejections = 128
 
     package init() {}
+}
+
+/// The bounds that a parser enforces, in bytes and field lines.
+package struct RequestLimits: Sendable, Equatable {
+    /// Request line and fields together; beyond it 431.
+    package var headBytes = Limits.requestHeadBytes
+    /// Field lines; beyond it 431.
+    package var fieldCount = Limits.requestFields
+    /// The request target; beyond it 414.
+    package var targetBytes = Limits.requestTargetBytes
+    /// The body, unless its path has its own bound; beyond it 413.
+    package var bodyBytes = Limits.requestBodyBytes
+    /// The path whose POST requests may have larger bodies, and their bound.
+    package var largePath: [UInt8] = []
+    package var largeBodyBytes = 0
+
+    package init() {}
+
+    func admitting(_ large: BodyMemoryBudget?) -> RequestLimits {
+        var limits = self
+        if let large { (limits.largePath, limits.largeBodyBytes) = (large.path.bytes, large.bytes) }
+        return limits
+    }
+
+    /// The bound of a body by method and path.
+    func bodyBytes(of method: Method, _ path: Span<UInt8>) -> Int {
+        guard method == .post, path.equals(largePath) else { return bodyBytes }
+        return max(bodyBytes, largeBodyBytes)
+    }
 }

@@ -77,8 +77,10 @@ package enum Limits {
     package static let headroomPages = 1024
     /// Pages one insert can add at most: a split at every level of the tree, and a new root.
     package static let pagesPerInsert = 8
-    /// Bytes of a database page.
+    /// Bytes of a database page, as `Policy/privacy.json` has them, too.
     package static let pageBytes = 4096
+    /// Rows in a page, which is full to five sixths in the mean; 9 bytes of a row say where it is.
+    package static var rowsPerPage: Int { pageBytes / (idBytes + sealedBytes + 9) * 5 / 6 }
     /// Bytes kept allocated for deletes on a full disk: half for a log copied into new pages, half
     /// for the log of a batch of deletes.
     package static let reserveBytes = 8000 * pageBytes

@@ -1,3 +1,4 @@
+package import WakeModel
 import WakeSystem
 
 /// The address of a push service that the engine connects to.
@@ -52,21 +53,21 @@ package struct EndpointOptions: Sendable, Equatable {
 
     /// The keys of these options.
     /// - Parameter connections: their number where the key is missing.
-    package static func words(connections: Int = 1) -> [SectionKey] {
+    package static func words(connections: Int = 1) -> [SettingKey] {
         [
-            SectionKey(
+            SettingKey(
                 "host", "a host name",
                 "Connect to this host, such as a test's; else to the push "
                     + "service's own."),
-            SectionKey(
+            SettingKey(
                 "port", "a number from 1 to 65535", usual: "443", "The port of `host`."),
-            SectionKey(
+            SettingKey(
                 "ca", "the path of a PEM file", "The authorities to trust instead of the system's."
             ),
-            SectionKey(
+            SettingKey(
                 "plain", "on or off", usual: "off",
                 "HTTP/2 without TLS, to a `host` on this machine alone, where a proxy adds it."),
-            SectionKey(
+            SettingKey(
                 "connections", "a whole number from 1 to 64", usual: "\(connections)",
                 "Connections to the push service."),
         ]
@@ -97,23 +98,6 @@ package struct EndpointOptions: Sendable, Equatable {
         // Also when `plain`: access tokens come from elsewhere.
         guard !isPlain || authorityFile != nil else { return }
         _ = try TLSContext(authorityFile: authorityFile)
-    }
-}
-
-/// A key of a section of the configuration, as messages and reveille.conf(5) describe it.
-package struct SectionKey: Sendable {
-    package let key: String
-    /// The values it takes.
-    package let takes: String
-    /// Its value where the key is missing; nil: there is none.
-    package let usual: String?
-    package let meaning: String
-
-    package init(_ key: String, _ takes: String, usual: String? = nil, _ meaning: String) {
-        self.key = key
-        self.takes = takes
-        self.usual = usual
-        self.meaning = meaning
     }
 }
 
@@ -166,8 +150,8 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
     }
 
     /// Two lines: what is wrong, and what to do. `words`: the section's keys and their values.
-    package func message(section: String, words: [SectionKey]) -> String {
-        func takes(_ key: String) -> String { words.first { $0.key == key }?.takes ?? "a value" }
+    package func message(section: String, words: [SettingKey]) -> String {
+        func takes(_ key: String) -> String { words.first { $0.name == key }?.takes ?? "a value" }
         return switch self {
         case .missing(let key):
             "[\(section)] lacks \(key)\nhint: set \(key) to \(takes(key)), or remove the section"

@@ -1,11 +1,11 @@
 import Synchronization
-package import WakeHTTP
+import WakeHTTP
 import WakeModel
 import WakeOblivious
 import WakePush
 import WakeRelay
 import WakeSodium
-package import WakeStore
+import WakeStore
 import WakeSystem
 
 /// The daemon: a store, a feed to serve, two listeners, a broadcaster.
@@ -29,40 +29,24 @@ package struct Service: Sendable {
     ) async throws(ServiceError) {
         self.configuration = configuration
         self.log = log
-        let budget = try mapError(ServiceError.descriptors) {
-            () throws(DescriptorShortage) in try DescriptorBudget(configuration)
-        }
-        budget.raiseLimit()
-        let access = try mapError(ServiceError.adminToken) { () throws(AdminTokenError) in
-            try AdminAccess(configuration)
-        }
-        let gateways = try mapError(ServiceError.gateway) { () throws(GatewayError) in
-            try GatewaySet(configuration) { service, _ in
-                log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
-            }
-        }
-        let settings = Settings(Settings.Values(configuration, gateways))
-        let remote = try mapError(ServiceError.watch) { () throws(WatchError) in
-            try configuration.remoteHead()
-        }
-        let ring = try mapError(ServiceError.oblivious) { () throws(ObliviousKeyError) in
-            try configuration.obliviousKeys()
-        }
+        let parts = try mapError(
+            ServiceError.setup, try OpenedParts(configuration, log: log))
+        parts.budget.raiseLimit()
+        let settings = Settings(Settings.Values(configuration, parts.gateways))
         let start = ContinuousClock.now
         let store = try mapError(ServiceError.store) { () throws(StoreOpenError) in
             try Store(opening: configuration.store(log: log))
         }
         self.store = store
         log(.storeOpened(milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1))))
-        relay = Self.relay(configuration, gateways: gateways.all, log: log)
+        relay = Self.relay(configuration, gateways: parts.gateways.all, log: log)
         if KeyMemory.isSwappable { log(.keysUnlocked) }
         if configuration.keysInMemory {
             log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }
         do throws(HTTPServerError) {
             (server, broadcaster, health, reloader, transparency) = try Self.bind(
-                settings, budget, access, store: store, relay: relay, ring: ring, log: log,
-                remote: remote, source: source)
+                settings, parts, store: store, relay: relay, log: log, source: source)
         } catch {
             await store.close()
             throw .http(error)
@@ -132,8 +116,7 @@ package struct Service: Sendable {
     }
 
     private static func bind(
-        _ settings: Settings, _ budget: DescriptorBudget, _ access: AdminAccess, store: Store,
-        relay: RelayRoute?, ring: ObliviousKeyRing?, log: Log, remote: RemoteFeedHead?,
+        _ settings: Settings, _ parts: OpenedParts, store: Store, relay: RelayRoute?, log: Log,
         source: @escaping Reloader.Source
     ) throws(HTTPServerError) -> (
         HTTPServer, Broadcaster, HealthMonitor, Reloader, TransparencyRoute
@@ -152,7 +135,7 @@ package struct Service: Sendable {
             store: store, wakes: wakes, feed: feed, settings: settings,
             learnt: { schedule.history.learnt })
         let monitor = FeedMonitor(
-            feed, remote: remote, file: StateFile(configuration.data + "/watched-feed"),
+            feed, remote: parts.remote, file: StateFile(configuration.data + "/watched-feed"),
             isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
         let rotator = Rotator(
@@ -174,9 +157,10 @@ package struct Service: Sendable {
             store: store, health: operation, settings: settings,
             newRegistrations: newRegistrations, peers: peers)
         let oblivious = ObliviousRoute(
-            ring, upstream: configuration.obliviousUpstream, registration: registration,
+            parts.ring, upstream: configuration.obliviousUpstream, registration: registration,
             client: client)
         let bound = Once<HTTPServer>()
+        let access = AdminAccess(parts.token)
         let reloader = Reloader(
             settings, from: source,
             parts: Reloader.Parts(
@@ -200,32 +184,30 @@ package struct Service: Sendable {
             oblivious: oblivious, wakes: wakes, sequence: { feed.sequence }, health: health,
             transparency: transparency,
             crossOrigin: CrossOriginResponses(configuration.origins))
-        let addresses = configuration.listeners
-        var listeners = [
-            ListenerConfiguration(
-                addresses[0].address, proxyProtocol: configuration.proxyProtocol,
-                bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
-            ) { open.handle($0, $1) },
-            ListenerConfiguration(
-                addresses[1].address, reserved: DescriptorBudget.adminConnections
-            ) { admin.handle($0, $1) },
-        ]
-        if configuration.cluster != nil {
-            listeners.append(
-                ListenerConfiguration(addresses[2].address, reserved: ShardPeers.connections) {
-                    registration.handleHandedOn($0, $1)
-                })
-        }
-        if let metrics = configuration.metrics {
-            let isLocalFile = if case .unix = metrics { true } else { false }
-            listeners.append(
+        let listeners = configuration.listeners.map { section, address in
+            switch section {
+            case "http":
                 ListenerConfiguration(
-                    addresses[addresses.count - 1].address,
-                    reserved: DescriptorBudget.metricsConnections
-                ) { admin.handleMetrics($0, $1, isLocalFile: isLocalFile) })
+                    address, proxyProtocol: configuration.proxyProtocol,
+                    largeBodies: relay?.largeBodies
+                ) { open.handle($0, $1) }
+            case "cluster":
+                ListenerConfiguration(address, reserved: ShardPeers.connections) {
+                    registration.handleHandedOn($0, $1)
+                }
+            case "metrics":
+                ListenerConfiguration(address, reserved: DescriptorBudget.metricsConnections) {
+                    [isLocalFile = configuration.metrics?.isFile == true] in
+                    admin.handleMetrics($0, $1, isLocalFile: isLocalFile)
+                }
+            default:
+                ListenerConfiguration(address, reserved: DescriptorBudget.adminConnections) {
+                    admin.handle($0, $1)
+                }
+            }
         }
         let server = try HTTPServer(
-            listeners: listeners, limits: configuration.httpLimits(budget), loop: loop)
+            listeners: listeners, limits: configuration.httpLimits(parts.budget), loop: loop)
         bound.set(server)
         return (server, broadcaster, operation, reloader, transparency)
     }
@@ -242,73 +224,6 @@ extension LogEvent {
             case .refused(let problem): .relayRefused(problem)
             case .gatewayStopped(let service, let failure): .gatewayStopped(service, failure)
             }
-    }
-}
-
-package enum ServiceError: Error {
-    case descriptors(DescriptorShortage)
-    case adminToken(AdminTokenError)
-    case gateway(GatewayError)
-    case watch(WatchError)
-    case oblivious(ObliviousKeyError)
-    case store(StoreOpenError)
-    case http(HTTPServerError)
-}
-
-extension Service {
-    /// A reason why a service would not start, and the part of its configuration that it is about.
-    package struct Obstacle {
-        /// As `reveille check` names it.
-        package let part: String
-        package let error: ServiceError
-    }
-
-    /// Finds what `init` would throw, each part for itself and in the same order, and changes
-    /// nothing.
-    /// - Returns: also whether the service is running already.
-    package static func examine(
-        _ configuration: Configuration
-    ) -> (obstacles: [Obstacle], isRunning: Bool) {
-        var obstacles: [Obstacle] = []
-        func attempt<Fault: Error>(
-            _ part: String, _ map: (Fault) -> ServiceError, _ body: () throws(Fault) -> Void
-        ) {
-            do throws(Fault) {
-                try body()
-            } catch { obstacles.append(Obstacle(part: part, error: map(error))) }
-        }
-        attempt("connections", ServiceError.descriptors) { () throws(DescriptorShortage) in
-            _ = try DescriptorBudget(configuration)
-        }
-        attempt("admin", ServiceError.adminToken) { () throws(AdminTokenError) in
-            _ = try AdminAccess.token(configuration)
-        }
-        for (service, error) in Gateways.faults(configuration) where !error.isOptional {
-            obstacles.append(Obstacle(part: "\(service.name)", error: .gateway(error)))
-        }
-        attempt("watch", ServiceError.watch) { () throws(WatchError) in
-            _ = try configuration.remoteHead()
-        }
-        attempt("oblivious", ServiceError.oblivious) { () throws(ObliviousKeyError) in
-            _ = try configuration.obliviousKeys()
-        }
-        var isRunning = false
-        do throws(StoreOpenError) {
-            isRunning = try Store.examine(configuration.store)
-        } catch {
-            obstacles.append(
-                Obstacle(part: error.isOfKeys ? "store keys" : "store", error: .store(error)))
-        }
-        for (index, (section, address)) in configuration.listeners.enumerated() {
-            do throws(HTTPServerError) {
-                try HTTPServer.examine(address, listener: index)
-            } catch {
-                // The service itself has it.
-                if isRunning, case .addressInUse = error { continue }
-                obstacles.append(Obstacle(part: section, error: .http(error)))
-            }
-        }
-        return (obstacles, isRunning)
     }
 }
 

@@ -117,7 +117,7 @@ package final class Store: Sendable {
     }
 
     /// Registrations of both generations, from the pages of their files: about five rows each.
-    package var estimatedRows: Int { counters.pages.now * 5 }
+    package var estimatedRows: Int { counters.pages.now * Limits.rowsPerPage }
     /// Bytes by which the current file grows when all registrations of the previous one are
     /// renewed, which keeps its size: in a random order they take 1.3 times as much.
     package var renewalBytes: Int {

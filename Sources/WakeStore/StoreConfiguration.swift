@@ -9,7 +9,7 @@ package struct StoreConfiguration: Sendable {
     /// The file with the master keys, mode 0600, outside `dataDirectory`. nil: keys in memory only,
     /// and empty files at every start.
     package var keyFile: String?
-    /// Pages of 4 KiB that registrations fill in both files together; deletes have
+    /// Pages that registrations fill in both files together; deletes have
     /// `Limits.headroomPages` more. Free pages of the previous file come on top of it.
     package var maxPages = 2_621_440
     /// Pages that new registrations may fill, so that every renewal fits. A page holds 6 rows at

@@ -37,7 +37,7 @@ package final class WitnessService: Sendable {
 
     private static var limits: HTTPLimits {
         var limits = HTTPLimits()
-        limits.bodyBytes = AddCheckpointRequest.byteLimit
+        limits.request.bodyBytes = AddCheckpointRequest.byteLimit
         limits.connections = 500
         limits.connectionsPerSource = 100
         limits.streams = 0

@@ -113,7 +113,7 @@ struct AdminClient {
 
     private func token() throws(CommandFailure) -> AdminToken? {
         try mapError({ CommandFailure(lines: $0.message, status: .configuration) }) {
-            () throws(AdminTokenError) in try tokenFile.map(AdminToken.init(file:))
+            () throws(SetupError) in try tokenFile.map(AdminToken.init(file:))
         }
     }
 

@@ -77,7 +77,7 @@ struct CheckTable {
             "http", text(configuration.listen) + proxied,
             warning: listenerWarning(configuration.listen))
         row("origins", configuration.origins?.text ?? "none")
-        do throws(DescriptorShortage) {
+        do throws(SetupError) {
             let budget = try DescriptorBudget(configuration)
             let cut =
                 "this process may open \(budget.limit) sockets and files; LimitNOFILE= in "

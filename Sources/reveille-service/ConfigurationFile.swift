@@ -35,7 +35,7 @@ enum ConfigurationFile {
         let (path, text, directory) = try read(invocation)
         return try mapError({
             CommandFailure("\(path): \($0.message)", status: .configuration)
-        }) { () throws(ConfigurationError) in
+        }) { () throws(SettingsFault) in
             try ConfigurationParser.parse(text, directory: directory)
         }
     }
@@ -50,7 +50,7 @@ enum ConfigurationFile {
         }
         return try mapError({
             ReloadRefusal(.configuration, line: $0.line, "\(path): \($0.message)")
-        }) { () throws(ConfigurationError) in
+        }) { () throws(SettingsFault) in
             try ConfigurationParser.parse(text, directory: directory)
         }
     }
@@ -68,7 +68,7 @@ enum ConfigurationFile {
                 "\(path): not UTF-8", hint: "write it again as plain text in UTF-8",
                 status: .configuration)
         }
-        guard !ConfigurationParser.isEmpty(text) else {
+        guard !SettingsFile.isEmpty(text) else {
             throw CommandFailure(
                 "\(path): nothing is set in it",
                 hint: "a power cut may have emptied it: bring it back from a copy; `reveille init` "

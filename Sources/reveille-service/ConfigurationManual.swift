@@ -1,4 +1,5 @@
 import WakeCommand
+import WakeModel
 import WakeServer
 
 /// reveille.conf(5), made of the keys that the parser knows.
@@ -43,17 +44,17 @@ enum ConfigurationManual {
         var parts: [Manual.Part] = []
         var section: Substring = ""
         for key in ConfigurationParser.all {
-            let names = key.name.split(separator: ".")
+            let names = key.words.name.split(separator: ".")
             if section != names[0] {
                 section = names[0]
                 parts.append(.text("`[\(section)]`"))
             }
-            let usual = key.usual.map { " Default: `\($0)`." } ?? ""
+            let usual = key.words.usual.map { " Default: `\($0)`." } ?? ""
             let restart = key.isReloaded ? "" : " (restart)"
             parts.append(
                 .entry(
                     String(names[1]),
-                    "\(key.meaning) Takes \(key.expected).\(usual)\(restart)"))
+                    "\(key.words.meaning) Takes \(key.words.takes).\(usual)\(restart)"))
         }
         return parts
     }()

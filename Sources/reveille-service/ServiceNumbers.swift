@@ -4,50 +4,39 @@ import WakeModel
 import WakeServer
 import WakeSystem
 
-/// A flat JSON object of numbers, as the admin socket answers.
+/// The numbers of `GET /v1/status`, by name.
 struct ServiceNumbers {
-    let members: [(name: String, value: Int)]
+    let members: [String: Int]
 
     init(_ body: [UInt8]) throws(CommandFailure) {
-        var members: [(name: String, value: Int)] = []
-        try mapError({ _ in AdminClient.otherVersion }) { () throws(JSONError) in
-            var scanner = try JSONScanner(body)
-            try scanner.document { (scanner) throws(JSONError) in
-                try scanner.object { (scanner, name) throws(JSONError) in
-                    let value = try scanner.integer()
-                    members.append((String(decoding: name, as: UTF8.self), value))
-                }
-            }
+        guard let members: [String: Int] = AdminJSON.decode(body) else {
+            throw AdminClient.otherVersion
         }
         self.members = members
     }
 
-    fileprivate init(members: [(name: String, value: Int)]) { self.members = members }
+    /// Those of several services as one.
+    init(adding services: [ServiceNumbers]) {
+        // A shard that has not read the feed yet knows nothing of its head.
+        let heads = services.filter { $0["feed_head_age_seconds"] != -1 }
+        var members: [String: Int] = [:]
+        for name in services.flatMap(\.members.keys) where members[name] == nil {
+            let whole = Metrics.wholes[name] ?? .sum
+            let isOfHeads = whole == .leastOfHeads && !heads.isEmpty
+            members[name] = whole((isOfHeads ? heads : services).compactMap { $0[name] })
+        }
+        self.members = members
+    }
 
-    subscript(name: String) -> Int? { members.first { $0.name == name }?.value }
+    subscript(name: String) -> Int? { members[name] }
 
     /// A line for each.
-    var lines: [String] { Console.columns(members.map { ($0.name, String($0.value)) }) }
+    var lines: [String] {
+        Console.columns(members.sorted { $0.key < $1.key }.map { ($0.key, String($0.value)) })
+    }
 
     /// What has to be mended, of a service or of any that were added up.
     var troubles: [Trouble] { Trouble.allCases.filter { self["trouble_\($0.rawValue)"] ?? 0 > 0 } }
-}
-
-extension ServiceNumbers {
-    /// The numbers of several services as one: sums, but for what cannot be added.
-    init(adding services: [ServiceNumbers]) {
-        var names: [String] = []
-        var values: [String: [Int]] = [:]
-        // A shard that has not read the feed yet knows nothing of its head.
-        let heads = services.filter { $0["feed_head_age_seconds"] != -1 }
-        for (name, _) in services.flatMap(\.members) where values[name] == nil {
-            let isOfHeads = Metrics.wholes[name] == .leastOfHeads && !heads.isEmpty
-            names.append(name)
-            values[name] = (isOfHeads ? heads : services).compactMap { $0[name] }
-        }
-        self.init(
-            members: names.map { ($0, (Metrics.wholes[$0] ?? .sum)(values[$0] ?? [])) })
-    }
 }
 
 /// What a command says while the feed's head has clients ignore wake-ups.

@@ -126,32 +126,32 @@ struct ShardStatus {
         }
 
         var json: [UInt8] {
-            var text = JSONText()
-            text.beginObject()
-            text.member("shards", number: answers.count)
-            text.member("answering", number: answering)
-            text.beginObject("total")
-            for (name, value) in total.members { text.member(named: name, number: value) }
-            text.endObject()
-            text.beginArray("each")
-            for (index, answer) in answers.enumerated() {
-                text.beginObject()
-                text.member("shard", number: index + 1)
+            let shards = answers.enumerated().map { index, answer in
                 switch answer {
                 case .success(let numbers):
-                    text.member("answers", bool: true)
-                    text.beginObject("status")
-                    for (name, value) in numbers.members { text.member(named: name, number: value) }
-                    text.endObject()
+                    Shard(shard: index + 1, answers: true, status: numbers.members)
                 case .failure(let failure):
-                    text.member("answers", bool: false)
-                    text.member("problem", string: failure.message)
+                    Shard(shard: index + 1, answers: false, problem: failure.message)
                 }
-                text.endObject()
             }
-            text.endArray()
-            text.endObject()
-            return text.bytes + [0x0A]
+            return AdminJSON.encode(
+                Report(
+                    shards: shards.count, answering: answering, total: total.members, each: shards))
+                + [0x0A]
+        }
+
+        private struct Report: Encodable {
+            let shards: Int
+            let answering: Int
+            let total: [String: Int]
+            let each: [Shard]
+        }
+
+        private struct Shard: Encodable {
+            let shard: Int
+            let answers: Bool
+            var status: [String: Int]?
+            var problem: String?
         }
     }
 }

@@ -1,3 +1,4 @@
+import WakeModel
 import WakeSystem
 
 @testable import WakeServer
@@ -27,14 +28,14 @@ enum ConfigurationProperty {
 
     private static func parse(
         _ text: String, directory: String = "/d"
-    ) -> Result<Configuration, ConfigurationError> {
-        do throws(ConfigurationError) {
+    ) -> Result<Configuration, SettingsFault> {
+        do throws(SettingsFault) {
             return .success(try ConfigurationParser.parse(text, directory: directory))
         } catch { return .failure(error) }
     }
 
     private static func checkLayout(
-        _ text: String, _ read: Result<Configuration, ConfigurationError>
+        _ text: String, _ read: Result<Configuration, SettingsFault>
     ) throws(Violation) {
         let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
             .map { String(Substring($0)) }

@@ -7,7 +7,7 @@ enum TidyRules {
         "WakeSQLite": ["CSQLite", "WakeSystem"],
         "WakeSystem": ["CLinux"],
         "WakeCommand": ["WakeSystem", "WakeModel", "CLinux"],
-        "WakeHTTP": ["WakeSodium", "WakeSystem", "CLinux"],
+        "WakeHTTP": ["WakeModel", "WakeSodium", "WakeSystem", "CLinux"],
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakeFetch": ["WakeSystem", "CRuntime"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeSystem"],
@@ -51,7 +51,7 @@ enum TidyRules {
     /// Modules of the system that anybody may import, and Foundation where it earns its weight.
     static let system: Set<String> = ["Glibc", "Synchronization", "Dispatch"]
     static let foundation: Set<String> = [
-        "Reveille", "ReveilleTesting", "reveille-service", "reveille-client",
+        "Reveille", "ReveilleTesting", "WakeServer", "reveille-service", "reveille-client",
     ]
 
     static let lineLimit = 400

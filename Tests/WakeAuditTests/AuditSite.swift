@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import WakeModel
 import WakeSQLite
 import WakeSystem
 
@@ -94,15 +95,15 @@ final class AuditSite {
 
     /// SQLite's pages, counted from 1.
     static func page(_ number: Int, of bytes: [UInt8]) -> Range<Int> {
-        (number - 1) * 4096..<number * 4096
+        (number - 1) * Limits.pageBytes..<number * Limits.pageBytes
     }
 
     /// The first page from the second on for which the condition holds.
     static func pages(
         of bytes: [UInt8], where fits: (BTreePage) -> Bool
     ) -> [(start: Int, page: BTreePage)] {
-        stride(from: 4096, to: bytes.count, by: 4096).compactMap { start in
-            let page = BTreePage(bytes.span.extracting(start..<start + 4096), from: 0)
+        stride(from: Limits.pageBytes, to: bytes.count, by: Limits.pageBytes).compactMap { start in
+            let page = BTreePage(bytes.span.extracting(start..<start + Limits.pageBytes), from: 0)
             guard let page, fits(page) else { return nil }
             return (start, page)
         }

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import WakeModel
 import WakeSystem
 
 @testable import WakeAudit
@@ -20,15 +21,17 @@ struct DamageTests {
         for _ in 0..<120 {
             var bytes = original
             // Half of them where pages say what is in them.
-            let page = Int.random(in: 0..<original.count / 4096, using: &random) * 4096
+            let page =
+                Int.random(in: 0..<original.count / Limits.pageBytes, using: &random)
+                * Limits.pageBytes
             let within = Int.random(
-                in: 0..<(Bool.random(using: &random) ? 32 : 4096), using: &random)
+                in: 0..<(Bool.random(using: &random) ? 32 : Limits.pageBytes), using: &random)
             bytes[page + within] ^= UInt8.random(in: 1...255, using: &random)
             try write(bytes, to: site.database)
             let report = try site.audit(keys: true)
             if report.isClean {
                 let isAllowed = isBookkeeping(page + within, original)
-                #expect(isAllowed, "offset \(within) of page \(page / 4096 + 1)")
+                #expect(isAllowed, "offset \(within) of page \(page / Limits.pageBytes + 1)")
             }
         }
     }
@@ -37,11 +40,12 @@ struct DamageTests {
     /// what the rule for it allows.
     private func isBookkeeping(_ offset: Int, _ original: [UInt8]) -> Bool {
         if (96..<100).contains(offset) { return true }
-        let start = offset / 4096 * 4096
-        let trunk = (Int(original.span.number32(at: 32)) - 1) * 4096
+        let start = offset / Limits.pageBytes * Limits.pageBytes
+        let trunk = (Int(original.span.number32(at: 32)) - 1) * Limits.pageBytes
         if start == trunk { return offset >= start + 8 }
         guard start > 0, original[start] == 2 || original[start] == 10,
-            let page = BTreePage(original.span.extracting(start..<start + 4096), from: 0)
+            let page = BTreePage(
+                original.span.extracting(start..<start + Limits.pageBytes), from: 0)
         else { return false }
         return page.gap.contains(offset - start)
     }
@@ -61,12 +65,16 @@ struct DamageTests {
                         [0, 1, 2, 5, 10, 13, 0x7F, 0x80, 0xFF].randomElement(
                             using: &random) ?? 0
                 case 1:
-                    bytes[place / 4096 * 4096 + place % 24] = UInt8.random(
+                    bytes[place / Limits.pageBytes * Limits.pageBytes + place % 24] = UInt8.random(
                         in: 0...255, using: &random)
                 case 2:
-                    let other = Int.random(in: 1..<bytes.count / 4096, using: &random) * 4096
-                    let page = max(1, place / 4096) * 4096
-                    bytes.replaceSubrange(page..<page + 4096, with: original[other..<other + 4096])
+                    let other =
+                        Int.random(in: 1..<bytes.count / Limits.pageBytes, using: &random)
+                        * Limits.pageBytes
+                    let page = max(1, place / Limits.pageBytes) * Limits.pageBytes
+                    bytes.replaceSubrange(
+                        page..<page + Limits.pageBytes,
+                        with: original[other..<other + Limits.pageBytes])
                 default:
                     let count = min(64, bytes.count - place)
                     bytes.replaceSubrange(

@@ -1,4 +1,5 @@
 import Testing
+import WakeModel
 import WakeSystem
 
 @testable import WakeAudit
@@ -35,7 +36,9 @@ struct HeaderTests {
             }
         },
         Plant("cut short by a byte", .size) { try $0.change { $0.removeLast() } },
-        Plant("cut short by a page", .pageCount) { try $0.change { $0.removeLast(4096) } },
+        Plant("cut short by a page", .pageCount) {
+            try $0.change { $0.removeLast(Limits.pageBytes) }
+        },
         Plant("nothing but a mark", .magic) { try $0.change { $0.removeLast($0.count - 16) } },
         Plant("empty", .magic) { try $0.change { $0 = [] } },
     ]
@@ -43,7 +46,8 @@ struct HeaderTests {
     static let schema = [
         Plant("the number of the last entry", .schemaRowid) { site in
             try site.change { bytes in
-                let page = try require(BTreePage(bytes.span.extracting(0..<4096), from: 100))
+                let page = try require(
+                    BTreePage(bytes.span.extracting(0..<Limits.pageBytes), from: 100))
                 let cell = try require(page.cells.last)
                 // Behind one or two bytes of length.
                 let length = bytes[cell.bytes.lowerBound] < 0x80 ? 1 : 2

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeModel
 import WakeSodium
 import WakeSystem
 
@@ -33,15 +34,15 @@ struct PageTests {
     /// The first trunk of the freelist, where it begins.
     private static func trunk(_ bytes: [UInt8]) throws -> Int {
         let number = Int(bytes.span.number32(at: 32))
-        guard number > 0, bytes.span.number32(at: (number - 1) * 4096 + 4) > 1 else {
+        guard number > 0, bytes.span.number32(at: (number - 1) * Limits.pageBytes + 4) > 1 else {
             throw NoSuchPlace()
         }
-        return (number - 1) * 4096
+        return (number - 1) * Limits.pageBytes
     }
 
     private static func append(_ page: [UInt8], to bytes: inout [UInt8]) {
         bytes += page
-        bytes.replaceSubrange(28..<32, with: bigEndian(bytes.count / 4096))
+        bytes.replaceSubrange(28..<32, with: bigEndian(bytes.count / Limits.pageBytes))
     }
 
     private static func bigEndian(_ number: Int) -> [UInt8] {
@@ -52,12 +53,13 @@ struct PageTests {
     private static func lower(_ bytes: inout [UInt8], by levels: Int) throws {
         let root = try require(AuditSite.pages(of: bytes, where: isInterior).first).start
         for _ in 0..<levels {
-            var page = [UInt8](repeating: 0, count: 4096)
+            var page = [UInt8](repeating: 0, count: Limits.pageBytes)
             // An interior page of an index without cells, whose content begins at its end.
             page.replaceSubrange(0..<8, with: [2, 0, 0, 0, 0, 0x10, 0, 0])
             page.replaceSubrange(8..<12, with: bytes[root + 8..<root + 12])
             append(page, to: &bytes)
-            bytes.replaceSubrange(root + 8..<root + 12, with: bigEndian(bytes.count / 4096))
+            bytes.replaceSubrange(
+                root + 8..<root + 12, with: bigEndian(bytes.count / Limits.pageBytes))
         }
     }
 
@@ -111,7 +113,7 @@ struct PageTests {
         Plant("a row in a free page", .freePageContent) { site in
             try site.change { bytes in
                 let leaf = Int(bytes.span.number32(at: try trunk(bytes) + 8))
-                let start = (leaf - 1) * 4096 + 2000
+                let start = (leaf - 1) * Limits.pageBytes + 2000
                 bytes.replaceSubrange(start..<start + 590, with: Sodium.random(590))
             }
         },
@@ -164,11 +166,11 @@ struct PageTests {
             bytes.replaceSubrange(start + 8..<start + 12, with: bytes[child..<child + 4])
         },
         page("a loop", .pageTwice, where: isInterior) { bytes, start, _ in
-            let own = UInt8(start / 4096 + 1)
+            let own = UInt8(start / Limits.pageBytes + 1)
             bytes.replaceSubrange(start + 8..<start + 12, with: [0, 0, 0, own])
         },
         Plant("a page nobody points to", .pageUnreachable) { site in
-            try site.change { append(Sodium.random(4096), to: &$0) }
+            try site.change { append(Sodium.random(Limits.pageBytes), to: &$0) }
         },
         Plant("a leaf that is deeper than others", .treeUneven) { site in
             try site.change { try lower(&$0, by: 1) }

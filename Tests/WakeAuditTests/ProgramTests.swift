@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 import WakeAudit
+import WakeModel
 import WakeSystem
 
 @Suite("reveille audit", .timeLimit(.minutes(5)))
@@ -125,7 +126,7 @@ struct ProgramTests {
         let worker = StoreWorkerProcess("churn", data: place.data, keys: place.keys, [7, 40])
         while let line = worker.line(), line != "failed" {
             // Rows of several at once, and the log in use.
-            if line.hasPrefix("ok"), StorePlace.bytes(of: log).count > 4096 { break }
+            if line.hasPrefix("ok"), StorePlace.bytes(of: log).count > Limits.pageBytes { break }
         }
         _ = worker.kill()
         let audit = try await RunningProgram.run(

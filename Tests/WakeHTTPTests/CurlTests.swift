@@ -42,7 +42,7 @@ struct CurlTests {
     @Test("puts a body after it was told to go on, and reuses the connection")
     func putTwice() async throws {
         var limits = HTTPLimits()
-        limits.bodyBytes = 2 << 20
+        limits.request.bodyBytes = 2 << 20
         try await LiveServer.run(limits: limits, handler: Handlers.echo) { live in
             let directory = try TemporaryDirectory()
             let file = try BodyFile.make(in: directory, size: 1_500_000)

@@ -7,8 +7,8 @@ import WakeSystem
 
 @Suite("The HTTP connection, without sockets")
 struct HTTPConnectionTests {
-    private static let largeLimits: ParserLimits = {
-        var limits = ParserLimits()
+    private static let largeLimits: RequestLimits = {
+        var limits = RequestLimits()
         limits.bodyBytes = 16
         limits.largePath = Array("/large".utf8)
         limits.largeBodyBytes = 100

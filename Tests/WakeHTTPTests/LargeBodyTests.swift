@@ -6,8 +6,8 @@ import WakeSystem
 
 @Suite("Large bodies", .timeLimit(.minutes(5)))
 struct LargeBodyTests {
-    private static let limits: ParserLimits = {
-        var limits = ParserLimits()
+    private static let limits: RequestLimits = {
+        var limits = RequestLimits()
         limits.bodyBytes = 4
         limits.largePath = Array("/large".utf8)
         limits.largeBodyBytes = 40

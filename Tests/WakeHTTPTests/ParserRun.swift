@@ -7,7 +7,7 @@ struct ParserRun: Equatable {
 
     /// Shows the parser ever longer prefixes that end at `cuts`, then everything.
     static func feed(
-        _ bytes: [UInt8], cuts: [Int] = [], limits: ParserLimits = ParserLimits()
+        _ bytes: [UInt8], cuts: [Int] = [], limits: RequestLimits = RequestLimits()
     ) -> ParserRun {
         var parser = RequestParser(limits: limits)
         for cut in cuts {
@@ -18,7 +18,7 @@ struct ParserRun: Equatable {
         return ParserRun(step: step, head: parser.head)
     }
 
-    static func feed(_ text: String, limits: ParserLimits = ParserLimits()) -> ParserRun {
+    static func feed(_ text: String, limits: RequestLimits = RequestLimits()) -> ParserRun {
         feed(Array(text.utf8), limits: limits)
     }
 }

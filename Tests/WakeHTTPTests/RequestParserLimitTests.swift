@@ -48,7 +48,8 @@ struct RequestParserLimitTests {
 
     @Test("a body at the limit is taken, one byte more is 413 before it is read")
     func body() {
-        let limits = ParserLimits(bodyBytes: 10)
+        var limits = RequestLimits()
+        limits.bodyBytes = 10
         func wire(_ length: Int) -> String {
             "PUT / HTTP/1.1\r\n\(Self.host)Content-Length: \(length)\r\n\r\n"
         }

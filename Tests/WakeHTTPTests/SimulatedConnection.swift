@@ -29,7 +29,7 @@ struct SimulatedConnection {
     private var unread: [UInt8] = []
 
     init(
-        limits: HTTPLimits = HTTPLimits(), parserLimits: ParserLimits = ParserLimits(),
+        limits: HTTPLimits = HTTPLimits(), parserLimits: RequestLimits = RequestLimits(),
         awaitsProxyHeader: Bool = false, permits: BodyMemoryPermits = BodyMemoryPermits(100),
         handler: @escaping (Request) -> HTTPConnection.Answer? = SimulatedConnection.echo
     ) {

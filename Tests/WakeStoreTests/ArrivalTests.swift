@@ -31,8 +31,8 @@ struct ArrivalTests {
     ) throws -> Double {
         let bytes = StorePlace.bytes(of: place.file())
         var (pairs, later, rows) = (0, 0, 0)
-        for start in stride(from: 4096, to: bytes.count, by: 4096) {
-            let page = bytes[start..<start + 4096]
+        for start in stride(from: Limits.pageBytes, to: bytes.count, by: Limits.pageBytes) {
+            let page = bytes[start..<start + Limits.pageBytes]
             let numbers = cells(Array(page)).sorted().compactMap { arrivals[Array($0.id)] }
             rows += numbers.count
             for (index, first) in numbers.enumerated() {

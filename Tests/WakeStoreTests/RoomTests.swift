@@ -52,7 +52,7 @@ struct RoomTests {
                 stored.append(next)
                 next += 1
             }
-            #expect(stored.count > 5 * configuration.maxPages / 2 - 100)
+            #expect(stored.count >= Limits.rowsPerPage * configuration.maxPages / 2 - 100)
             try await store.rotated()
             for number in stored.shuffled(using: &random) {
                 #expect(await register(number, generation + 1), "\(number)")

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeModel
 import WakeSQLite
 import WakeStore
 
@@ -26,7 +27,7 @@ struct SchemaTests {
         #expect(try database.integer("PRAGMA application_id") == StoreSchema.applicationID)
         #expect(try database.integer("PRAGMA user_version") == 1)
         #expect(try database.text("PRAGMA journal_mode") == "wal")
-        #expect(try database.integer("PRAGMA page_size") == 4096)
+        #expect(try database.integer("PRAGMA page_size") == Int64(Limits.pageBytes))
         #expect(try database.integer("PRAGMA auto_vacuum") == 0)
     }
 

@@ -72,12 +72,12 @@ package struct HTTPConnection {
     /// Bytes discarded at most while the client reads the last response.
     private static let discardLimit: UInt32 = 1 << 20
 
-    init(limits: ParserLimits, awaitsProxyHeader: Bool) {
+    init(limits: RequestLimits, awaitsProxyHeader: Bool) {
         reader = RequestReader(limits: limits, awaitsProxyHeader: awaitsProxyHeader)
     }
 
     /// One without a PROXY header, with the default limits.
-    package init() { self.init(limits: ParserLimits(), awaitsProxyHeader: false) }
+    package init() { self.init(limits: RequestLimits(), awaitsProxyHeader: false) }
 
     var isReading: Bool { if case .reading = phase { true } else { false } }
 

@@ -29,7 +29,7 @@ struct RequestReader {
     /// Spare room for a body that is kept, so that the end of the socket's data fits.
     private static let slack = 16_384
 
-    init(limits: ParserLimits, awaitsProxyHeader: Bool) {
+    init(limits: RequestLimits, awaitsProxyHeader: Bool) {
         parser = RequestParser(limits: limits)
         self.awaitsProxyHeader = awaitsProxyHeader
     }

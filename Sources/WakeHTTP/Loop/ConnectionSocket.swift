@@ -43,7 +43,7 @@ final class ConnectionSocket {
         self.descriptor = descriptor
         self.listener = listener
         http = HTTPConnection(
-            limits: listener.parserLimits,
+            limits: listener.limits,
             awaitsProxyHeader: listener.configuration.proxyProtocol)
     }
 

@@ -2,10 +2,45 @@ import CLinux
 import Glibc
 import WakeSystem
 
+/// Answers one request through the responder; called on the loop's thread, so it must not block.
+package typealias RequestHandler = @Sendable (Request, Responder) -> Void
+
+/// An address to listen on and its handler.
+package struct ListenerConfiguration: Sendable {
+    package enum Address: Sendable {
+        /// `::` serves IPv4 too; port 0 lets the system choose.
+        case tcp(host: String, port: UInt16)
+        /// The socket file has exactly `mode`. A file without a listener is replaced.
+        case unix(path: String, mode: UInt32)
+    }
+
+    package var address: Address
+    /// Whether every connection must start with a PROXY protocol v2 header.
+    package var proxyProtocol: Bool
+    /// A path with a bound of its own.
+    package var largeBodies: BodyMemoryBudget?
+    /// Connections that this listener has for itself, and the last descriptors with them: nobody
+    /// at another listener can take its places. nil: `HTTPLimits.connections`.
+    package var reserved: Int?
+    package var handler: RequestHandler
+
+    package init(
+        _ address: Address, proxyProtocol: Bool = false,
+        largeBodies: BodyMemoryBudget? = nil, reserved: Int? = nil,
+        handler: @escaping RequestHandler
+    ) {
+        self.address = address
+        self.proxyProtocol = proxyProtocol
+        self.largeBodies = largeBodies
+        self.reserved = reserved
+        self.handler = handler
+    }
+}
+
 /// A bound, listening socket; a Unix socket's file goes with it.
 final class Listener {
     let configuration: ListenerConfiguration
-    let parserLimits: ParserLimits
+    let limits: RequestLimits
     private let permits: BodyMemoryPermits?
     /// nil once closed; connections it accepted still ask for its configuration.
     private var descriptor: Descriptor?
@@ -23,7 +58,7 @@ final class Listener {
         _ configuration: ListenerConfiguration, limits: HTTPLimits, index: Int
     ) throws(HTTPServerError) {
         self.configuration = configuration
-        parserLimits = configuration.parserLimits(limits)
+        self.limits = limits.request.admitting(configuration.largeBodies)
         places = configuration.reserved ?? limits.connections
         permits = configuration.largeBodies.map { BodyMemoryPermits($0.atOnce) }
         let number: Int32

@@ -1,22 +1,5 @@
 import WakeSystem
 
-/// The bounds that a parser enforces, in bytes and field lines.
-struct ParserLimits: Sendable, Equatable {
-    var headBytes = 16_384
-    var fieldCount = 64
-    var targetBytes = 8_192
-    var bodyBytes = 4_096
-    /// The path whose POST requests may have larger bodies, and their bound.
-    var largePath: [UInt8] = []
-    var largeBodyBytes = 0
-
-    /// The bound of a body by method and path.
-    fileprivate func bodyBytes(of method: Method, _ path: Span<UInt8>) -> Int {
-        guard method == .post, path.equals(largePath) else { return bodyBytes }
-        return max(bodyBytes, largeBodyBytes)
-    }
-}
-
 /// The parts of one request; all ranges count from the request's first byte.
 struct RequestHead: Sendable, Equatable {
     fileprivate(set) var line = RequestLine()
@@ -49,7 +32,7 @@ struct RequestParser: Sendable {
 
     enum Stage: Sendable, Equatable { case start, requestLine, fields, body }
 
-    let limits: ParserLimits
+    let limits: RequestLimits
     private(set) var stage = Stage.start
     /// Complete once `stage` is `.body`.
     private(set) var head = RequestHead()
@@ -62,7 +45,7 @@ struct RequestParser: Sendable {
     /// RFC 9112 §3: a method longer than any implemented is unknown (501).
     static let methodBytes = 32
 
-    init(limits: ParserLimits) {
+    init(limits: RequestLimits) {
         self.limits = limits
     }
 

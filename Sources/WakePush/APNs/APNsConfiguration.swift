@@ -16,17 +16,17 @@ package struct APNsConfiguration: Sendable, Equatable {
     }
 
     /// The keys of the section; paths are relative to the file's directory.
-    package static let words: [SectionKey] =
+    package static let words: [SettingKey] =
         [
-            SectionKey(
+            SettingKey(
                 "key", "the path of the .p8 file",
                 "The key as downloaded from the developer account, mode 0600."),
-            SectionKey(
+            SettingKey(
                 "key-id", "ten capital letters and digits",
                 "The id of the key, which its name has: AuthKey_ID.p8."),
-            SectionKey(
+            SettingKey(
                 "team-id", "ten capital letters and digits", "The id of the developer's team."),
-            SectionKey("topic", "the app's bundle identifier", "The app that is woken."),
+            SettingKey("topic", "the app's bundle identifier", "The app that is woken."),
         ] + APNsEnvironments.words + EndpointOptions.words()
 
     /// From the section, with absolute paths; nil without keys. Throws the first fault.
@@ -54,7 +54,7 @@ package enum APNsEnvironments: Sendable, Equatable {
 
     package static let key = "environments"
     static let words = [
-        SectionKey(
+        SettingKey(
             key, "production, sandbox or both", usual: "both",
             "The environments whose push tokens are taken: a key may be for one of them alone.")
     ]

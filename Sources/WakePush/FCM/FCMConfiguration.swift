@@ -1,3 +1,5 @@
+package import WakeModel
+
 /// The section `[fcm]` of the configuration: absent, there is no such gateway.
 package struct FCMConfiguration: Sendable, Equatable {
     /// The JSON file of a service account or external account; nil: the metadata server's.
@@ -17,19 +19,19 @@ package struct FCMConfiguration: Sendable, Equatable {
     package static let usualConnections = 10
 
     /// The keys of the section; paths are relative to the file's directory.
-    package static let words: [SectionKey] =
+    package static let words: [SettingKey] =
         [
-            SectionKey(
+            SettingKey(
                 "key", "the path of the service account's JSON file",
                 "The file as downloaded from the Firebase console, mode 0600; or that of an "
                     + "external account (workload identity)."),
-            SectionKey(
+            SettingKey(
                 "credentials", "file, or metadata (this machine's at Google, without key)",
                 usual: "file", "Where access tokens come from."),
-            SectionKey(
+            SettingKey(
                 "project", "the ID of the Firebase project",
                 "Needed with `credentials = metadata`; else that of the file."),
-            SectionKey(
+            SettingKey(
                 "per-minute", "a whole number from 600 to 60000000", usual: "\(usualPerMinute)",
                 "Wake-ups in a minute: the quota that Google granted the project."),
         ] + FCMTopic.words + EndpointOptions.words(connections: usualConnections)

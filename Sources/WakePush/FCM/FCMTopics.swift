@@ -53,16 +53,16 @@ package struct FCMTopic: Sendable, Equatable {
     package var seconds = 60
 
     static let words = [
-        SectionKey(
+        SettingKey(
             "topic", "letters, digits and -_.~%",
             "Wake the subscribers of this topic: apps subscribe themselves."),
-        SectionKey(
+        SettingKey(
             "topic-shards", "a whole number from 1 to 64", usual: "1",
             "Topics named NAME-0, NAME-1 and so on, instead of NAME."),
-        SectionKey(
+        SettingKey(
             "topic-seconds", "a whole number from 0 to 3600", usual: "60",
             "Seconds over which the messages to the shards are sent."),
-        SectionKey(
+        SettingKey(
             "tokens", "on or off: whether push tokens are registered beside topic",
             "Without the key: on, and off where there is a `topic`."),
     ]
@@ -70,7 +70,7 @@ package struct FCMTopic: Sendable, Equatable {
     init?(section: [String: String]) throws(GatewaySectionFault) {
         let values = SectionValues(section)
         guard let name = try values.value("topic", Self.name) else {
-            if Self.words.contains(where: { section[$0.key] != nil }) { throw .missing("topic") }
+            if Self.words.contains(where: { section[$0.name] != nil }) { throw .missing("topic") }
             return nil
         }
         self.name = name

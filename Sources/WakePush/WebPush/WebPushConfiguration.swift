@@ -1,5 +1,5 @@
 package import WakeFetch
-import WakeModel
+package import WakeModel
 
 /// The section `[webpush]` of the configuration: absent, there is no such gateway.
 package struct WebPushConfiguration: Sendable, Equatable {
@@ -32,35 +32,35 @@ package struct WebPushConfiguration: Sendable, Equatable {
 
     /// The keys of the section; paths are relative to the file's directory.
     package static let words = [
-        SectionKey(
+        SettingKey(
             "key", "the path of a key file made with reveille keygen --kind vapid",
             "The VAPID key (RFC 8292); apps subscribe with its public half, which `check` shows."),
-        SectionKey(
+        SettingKey(
             "subject", "mailto: and an address, or an https: address, of a domain that you have",
             "Whom push services may write to; Apple's endpoints are refused without it."),
-        SectionKey(
+        SettingKey(
             "hosts", "known, any, or host names such as push.example.org and *.example.org",
             usual: "known", "The hosts whose endpoints are taken, several with commas between."),
-        SectionKey(
+        SettingKey(
             "body", "empty or byte", usual: "empty",
             "The body of a push to an endpoint without keys: some UnifiedPush services refuse an "
                 + "empty one."),
-        SectionKey(
+        SettingKey(
             "ca", "the path of a PEM file", "The authorities to trust instead of the system's."),
-        SectionKey(
+        SettingKey(
             "connect", "a numeric ADDRESS:PORT, such as 127.0.0.1:8443 or [::1]:8443",
             "The destination of every connection, such as a proxy's, instead of the endpoint's."),
-        SectionKey(
+        SettingKey(
             "networks", "networks such as 10.1.0.0/16, with commas between",
             "Networks of your own that endpoints may lead to, although they are not global."),
-        SectionKey(
+        SettingKey(
             "nat64", "prefixes such as 2001:db8:64::/96, with commas between",
             "NAT64 prefixes of your network beside 64:ff9b::/96 and 64:ff9b:1::/48: an address "
                 + "behind one is judged by the IPv4 address inside."),
-        SectionKey(
+        SettingKey(
             "heartbeat", "on or off", usual: "off",
             "Heartbeats also to browsers, where people see every push."),
-        SectionKey(
+        SettingKey(
             "per-host", "a whole number from 1 to 256", usual: "\(WebPushLimits().perHost)",
             "Requests in flight to one host."),
     ]

@@ -1,5 +1,5 @@
 package import WakeFetch
-private import WakeModel
+package import WakeModel
 package import WakePush
 package import WakeSodium
 package import WakeSystem
@@ -18,13 +18,13 @@ package struct RelayConfiguration: Sendable, Equatable {
 
     /// The keys of the section.
     package static let words = [
-        SectionKey(
+        SettingKey(
             "via", "the https address of the owner's Reveille, without a path",
             "Wake through the relay of the app's owner, in place of keys of one's own."),
-        SectionKey(
+        SettingKey(
             "via-key", "the path of a file made by reveille keygen --kind relay",
             "The key of this installation, whose public half the owner allows."),
-        SectionKey(
+        SettingKey(
             "via-per-minute", "a whole number from 600 to 60000000",
             usual: "\(defaultPerMinute)", "Wake-ups in a minute that the owner allows."),
     ]
@@ -33,10 +33,10 @@ package struct RelayConfiguration: Sendable, Equatable {
     /// - Throws: the first key that is missing, bad, or of a gateway that pushes directly.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
         guard let via = section["via"] else {
-            if Self.words.contains(where: { section[$0.key] != nil }) { throw .missing("via") }
+            if Self.words.contains(where: { section[$0.name] != nil }) { throw .missing("via") }
             return nil
         }
-        let known = Self.words.map(\.key) + ["ca"]
+        let known = Self.words.map(\.name) + ["ca"]
         for key in section.keys.sorted() where !known.contains(key) { throw .notWithVia(key) }
         guard let url = Self.url(via) else { throw .badValue("via") }
         guard let key = section["via-key"], !key.isEmpty else { throw .missing("via-key") }

@@ -1,3 +1,4 @@
+package import WakeModel
 package import WakePush
 import WakeSystem
 
@@ -24,13 +25,13 @@ package struct RelaySettings: Sendable, Equatable {
 
     /// The keys of the section; paths are relative to the file's directory.
     package static let words = [
-        SectionKey(
+        SettingKey(
             "authority", "the host name of this service, with its port unless that is 443",
             "This service as installations address it; they sign for it."),
-        SectionKey(
+        SettingKey(
             "installations", "the path of the file of `reveille relay allow`",
             usual: defaultInstallations, "The installations that are allowed."),
-        SectionKey(
+        SettingKey(
             "wakes-per-minute", "a whole number from 1 to 10000000",
             usual: "\(defaultWakesPerMinute)",
             "Wake-ups of each installation that are passed on in a minute."),

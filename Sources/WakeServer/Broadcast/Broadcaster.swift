@@ -10,25 +10,10 @@ import WakeSystem
 /// sooner than the schedule allows and no faster than the plan.
 final class Broadcaster: Sendable {
     enum Outcome: Equatable, Sendable {
-        case started(Start)
+        case started(BroadcastStart)
         case notNewer
         /// The state file could not be written: nothing was sent.
         case stateUnwritable
-    }
-
-    struct Start: Equatable, Sendable {
-        let sequence: UInt64
-        let streams: Int
-        /// Of pushes that follows; 0 when there is no gateway.
-        let run: UInt64
-        /// Until it may start, when that is known.
-        let seconds: Int?
-        /// Whether it was asked for already, and waits.
-        let joins: Bool
-        /// The run that goes on, after which it starts.
-        let follows: UInt64?
-        /// For which clients ignore wake-ups; nil when they do not.
-        let pausedSeconds: Int64?
     }
 
     private struct State {
@@ -103,11 +88,12 @@ final class Broadcaster: Sendable {
             if !hasGateways { didEnd(self) }
             event.signal()
             return .started(
-                Start(
-                    sequence: sequence, streams: streams, run: hasGateways ? before.run + 1 : 0,
+                BroadcastStart(
+                    sequence: sequence, streams: streams,
+                    run: hasGateways ? Int(clamping: before.run + 1) : 0,
                     seconds: seconds, joins: hasGateways && before.pending.contains(.asked),
                     follows: before.isRunning ? before.run : nil,
-                    pausedSeconds: feed.pausedUntil.map { $0 - Int64(SystemClock.wallSeconds) }))
+                    paused: feed.pausedUntil.map { $0 - Int64(SystemClock.wallSeconds) }))
         }
     }
 
@@ -316,4 +302,20 @@ struct RoomOnFullDisk: Sendable {
         if let value = await attempt() { return value }
         return await give() ? await attempt() : nil
     }
+}
+
+/// A broadcast that was asked for, as the operator's command gets it.
+package struct BroadcastStart: Codable, Equatable, Sendable {
+    package let sequence: UInt64
+    package let streams: Int
+    /// Of pushes that follows; 0 when there is no gateway.
+    package let run: Int
+    /// Until it may start, when that is known.
+    package let seconds: Int?
+    /// Whether it was asked for already, and waits.
+    package let joins: Bool
+    /// The run that goes on, after which it starts.
+    package let follows: UInt64?
+    /// Seconds for which clients ignore wake-ups; nil when they do not.
+    package let paused: Int64?
 }

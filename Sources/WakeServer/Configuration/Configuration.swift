@@ -20,6 +20,9 @@ package struct Configuration: Sendable, Equatable {
             }
         }
 
+        /// Whether it is a Unix socket, which no web page reaches.
+        var isFile: Bool { if case .unix = self { true } else { false } }
+
         /// As the file has it.
         package var text: String {
             switch self {
@@ -245,7 +248,7 @@ extension Configuration {
         // SQLite refuses a path with a link anywhere in it; above the directory one is harmless.
         var store = StoreConfiguration(
             dataDirectory: Files.resolvingParents(of: data), keyFile: keysInMemory ? nil : keys)
-        store.maxPages = storeMegabytes * 256  // pages of 4 KiB
+        store.maxPages = storeMegabytes << 20 / Limits.pageBytes
         return store
     }
 
@@ -260,16 +263,9 @@ extension Configuration {
         return store
     }
 
-    func remoteHead() throws(WatchError) -> RemoteFeedHead? {
+    func remoteHead() throws(SetupError) -> RemoteFeedHead? {
         guard let watchedFeed else { return nil }
         return try RemoteFeedHead(watchedFeed, key: watchKey)
-    }
-
-    package var watchProblem: WatchError? {
-        do throws(WatchError) {
-            _ = try remoteHead()
-            return nil
-        } catch { return error }
     }
 
     /// Whether clients can be told apart by where they come from, which the caps for each address
@@ -282,13 +278,6 @@ extension Configuration {
 
     func httpLimits(_ budget: DescriptorBudget) -> HTTPLimits {
         var limits = HTTPLimits()
-        limits.headBytes = Limits.requestHeadBytes
-        limits.fieldCount = Limits.requestFields
-        limits.targetBytes = Limits.requestTargetBytes
-        limits.bodyBytes = Limits.requestBodyBytes
-        limits.headSeconds = Limits.headSeconds
-        limits.bodySeconds = Limits.bodySeconds
-        limits.idleSeconds = Limits.idleSeconds
         limits.streamKeepAliveSeconds = streamKeepAliveSeconds
         limits.streamKeepAliveJitterSeconds = streamKeepAliveSeconds / 4
         limits.connections = budget.connections

@@ -1,18 +1,13 @@
 private import WakeFeed
-import WakeModel
+package import WakeModel
 import WakePush
 import WakeRelay
 
 extension ConfigurationParser {
     /// A key of the file: its setter, and the words about it in messages and reveille.conf(5).
     package struct Key: Sendable {
-        /// With the section, e.g. `http.listen`.
-        package let name: String
-        /// The values it takes.
-        package let expected: String
-        /// Its value where the key is missing; nil: there is none.
-        package let usual: String?
-        package let meaning: String
+        /// Named with the section, e.g. `http.listen`.
+        package let words: SettingKey
         /// Whether a running service takes another value.
         package let isReloaded: Bool
         /// False when the value is not of the key's form.
@@ -27,7 +22,7 @@ extension ConfigurationParser {
     /// property of `Configuration`.
     package static let all = general + sections
 
-    static let keys = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    static let keys = Dictionary(uniqueKeysWithValues: all.map { ($0.words.name, $0) })
 
     private static let general: [Key] = [
         key(
@@ -86,9 +81,10 @@ extension ConfigurationParser {
         },
         path("store.data", \.data, "The directory of the store, mode 0700."),
         Key(
-            name: "store.keys", expected: "a path, or memory", usual: "keys/registration.key",
-            meaning: "The file of the keys of the store; `memory`: in no file, so that every start "
-                + "begins with an empty store.", isReloaded: false,
+            words: SettingKey(
+                "store.keys", "a path, or memory", usual: "keys/registration.key",
+                "The file of the keys of the store; `memory`: in no file, so that every start "
+                    + "begins with an empty store."), isReloaded: false,
             set: { configuration, value, directory in
                 configuration.keysInMemory = value == "memory"
                 configuration.keys = absolute(value, directory)
@@ -145,10 +141,10 @@ extension ConfigurationParser {
             "Of 1,000 push tokens those that a push service may call gone; with more, most stay.",
             isReloaded: true),
         Key(
-            name: "broadcast.watch", expected: "on, off, or the https:// address of a feed",
-            usual: "off",
-            meaning: "A new head of the feed starts a broadcast: of the directory, "
-                + "or of a feed elsewhere.", isReloaded: true,
+            words: SettingKey(
+                "broadcast.watch", "on, off, or the https:// address of a feed", usual: "off",
+                "A new head of the feed starts a broadcast: of the directory, "
+                    + "or of a feed elsewhere."), isReloaded: true,
             set: { configuration, value, _ in
                 let isAddress = value.hasPrefix("https://") || value.hasPrefix("http://")
                 guard isAddress || flags[value] != nil else { return false }
@@ -205,22 +201,24 @@ extension ConfigurationParser {
         var keys: [Key] = []
         let gateways = GatewaySection.all.map { ($0.name, $0.words) }
         for (section, words) in gateways + [("relay", RelaySettings.words)] {
-            for word in words where !keys.contains(where: { $0.name == "\(section).\(word.key)" }) {
+            for word in words
+            where !keys.contains(where: { $0.words.name == "\(section).\(word.name)" }) {
                 keys.append(key(word, of: section))
             }
         }
         return keys
     }()
 
-    private static func key(_ word: SectionKey, of section: String) -> Key {
+    private static func key(_ word: SettingKey, of section: String) -> Key {
         Key(
-            name: "\(section).\(word.key)", expected: word.takes, usual: word.usual,
-            meaning: word.meaning, isReloaded: section != "relay",
+            words: SettingKey(
+                "\(section).\(word.name)", word.takes, usual: word.usual, word.meaning),
+            isReloaded: section != "relay",
             set: { configuration, value, directory in
-                configuration.sections[section, default: [:]][word.key] =
-                    paths.contains(word.key) ? absolute(value, directory) : value
+                configuration.sections[section, default: [:]][word.name] =
+                    paths.contains(word.name) ? absolute(value, directory) : value
                 return true
-            }, text: { $0.sections[section]?[word.key] },
+            }, text: { $0.sections[section]?[word.name] },
             keep: {
                 $1.sections[section] = $0.sections[section]
                 $1.relay = $0.relay
@@ -244,8 +242,8 @@ extension ConfigurationParser {
         // Paths stand after "./" in a configuration of the working directory.
         let usual = text(Configuration(directory: ".")[keyPath: setting])
         return Key(
-            name: name, expected: expected, usual: usual?.replacing("./", with: ""),
-            meaning: meaning, isReloaded: isReloaded,
+            words: SettingKey(name, expected, usual: usual?.replacing("./", with: ""), meaning),
+            isReloaded: isReloaded,
             set: { configuration, text, directory in
                 guard let value = parse(text, directory) else { return false }
                 configuration[keyPath: setting] = value

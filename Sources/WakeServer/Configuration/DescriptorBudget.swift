@@ -26,11 +26,11 @@ package struct DescriptorBudget: Sendable, Equatable {
     /// The store's files, keys, libraries, listeners, name resolution, what the shell left open.
     private static let files = 96
 
-    package init(_ configuration: Configuration) throws(DescriptorShortage) {
+    package init(_ configuration: Configuration) throws(SetupError) {
         try self.init(configuration, limit: Self.processLimit)
     }
 
-    init(_ configuration: Configuration, limit: Int) throws(DescriptorShortage) {
+    init(_ configuration: Configuration, limit: Int) throws(SetupError) {
         let ours =
             Self.adminConnections + (configuration.metrics == nil ? 0 : Self.metricsConnections)
             + (configuration.cluster == nil ? 0 : ShardPeers.connections)
@@ -48,9 +48,13 @@ package struct DescriptorBudget: Sendable, Equatable {
         self.limit = limit
         self.reserve = reserve
         guard connections >= Self.fewestConnections, needed <= limit else {
-            throw DescriptorShortage(
-                connections: max(connections, Self.fewestConnections), others: others,
-                limit: limit)
+            throw SetupError(
+                """
+                \(max(connections, Self.fewestConnections)) connections and \(others) other \
+                sockets and files are more than the \(limit) that this process may open
+                hint: raise LimitNOFILE= in the unit (elsewhere: ulimit -Hn), or set fewer \
+                connections in [http]
+                """, .descriptors)
         }
     }
 
@@ -75,21 +79,4 @@ package struct DescriptorBudget: Sendable, Equatable {
 
     /// The numbers that public connections may have: the last ones are in reserve.
     var publicNumbers: Int { min(limit, needed + reserve) - reserve }
-}
-
-/// More descriptors are needed than the process may have.
-package struct DescriptorShortage: Error, Equatable {
-    let connections: Int
-    let others: Int
-    let limit: Int
-
-    /// Two lines: the problem and a hint.
-    package var message: String {
-        """
-        \(connections) connections and \(others) other sockets and files are more than the \
-        \(limit) that this process may open
-        hint: raise LimitNOFILE= in the unit (elsewhere: ulimit -Hn), or set fewer connections in \
-        [http]
-        """
-    }
 }

@@ -1,6 +1,5 @@
 import Synchronization
 import WakeModel
-import WakeOblivious
 import WakePush
 import WakeRelay
 import WakeSystem
@@ -38,12 +37,12 @@ final class Settings: Sendable {
 }
 
 /// A key of the configuration, as the log names it.
-package struct SettingName: Sendable, Equatable {
+package struct SettingName: Sendable, Equatable, Encodable {
     package let section: String
     package let key: String
 
     private init(_ key: ConfigurationParser.Key) {
-        let words = key.name.split(separator: ".").map(String.init)
+        let words = key.words.name.split(separator: ".").map(String.init)
         (section, self.key) = (words[0], words[1])
     }
 
@@ -51,7 +50,10 @@ package struct SettingName: Sendable, Equatable {
     package static let restarting = ConfigurationParser.all.filter { !$0.isReloaded }
         .map { SettingName($0) }
 
-    var text: String { "\(section).\(key)" }
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode("\(section).\(key)")
+    }
 }
 
 /// The reason why a reload changed nothing.
@@ -82,23 +84,13 @@ package struct ReloadRefusal: Error, Sendable, Equatable {
 }
 
 /// What a reload did, by the names of the file.
-struct ReloadReport: Sendable, Equatable {
+struct ReloadReport: Sendable, Equatable, Encodable {
     /// The keys whose new value is in force.
     fileprivate(set) var changed: [String] = []
     /// The keys whose old value is in force until a restart.
     fileprivate(set) var restart: [SettingName] = []
     /// The sections whose gateways were made again: for their keys, or the files that these name.
     fileprivate(set) var gateways: [String] = []
-
-    func encode() -> [UInt8] {
-        var text = JSONText()
-        text.beginObject()
-        text.member("changed", strings: changed)
-        text.member("gateways", strings: gateways)
-        text.member("restart", strings: restart.map(\.text))
-        text.endObject()
-        return text.bytes
-    }
 }
 
 /// Reads the configuration again for a running service: all that can change without a restart
@@ -163,41 +155,27 @@ actor Reloader {
         let former = settings.now
         let (configuration, report) = former.configuration.merged(with: try source())
         var next = report
-        let gateways = try mapError({ ReloadRefusal(.gateway, $0.message) }) {
-            () throws(GatewayError) in
-            try GatewaySet(configuration, keeping: former.set) { [log] service, _ in
-                log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
-            }
+        let opened = try mapError({ ReloadRefusal($0.cause, $0.message) }) {
+            () throws(SetupError) in
+            try OpenedParts(configuration, keeping: former.set, log: log)
         }
-        let budget = try mapError({ ReloadRefusal(.descriptors, $0.message) }) {
-            () throws(DescriptorShortage) in try DescriptorBudget(configuration)
-        }
-        func refusal(_ message: String) -> ReloadRefusal { ReloadRefusal(.configuration, message) }
-        let token = try mapError({ refusal($0.message) }) {
-            () throws(AdminTokenError) in try AdminAccess.token(configuration)
-        }
-        let remote = try mapError({ refusal($0.message) }) {
-            () throws(WatchError) in try configuration.remoteHead()
-        }
-        let ring = try mapError({ refusal($0.message) }) {
-            () throws(ObliviousKeyError) in try configuration.obliviousKeys()
-        }
+        let gateways = opened.gateways
         try await setHeartbeat(configuration, former: former.configuration)
         settings.replace(Settings.Values(configuration, gateways))
-        budget.raiseLimit()
-        parts.setDescriptors(budget.publicNumbers)
+        opened.budget.raiseLimit()
+        parts.setDescriptors(opened.budget.publicNumbers)
         log.change(to: configuration.logLevel)
         parts.transparency.change(to: PrivacyPage(configuration))
         parts.newRegistrations.change(to: configuration)
         parts.peers.change(to: configuration.peers)
-        if parts.oblivious.change(to: ring, upstream: configuration.obliviousUpstream),
+        if parts.oblivious.change(to: opened.ring, upstream: configuration.obliviousUpstream),
             !next.changed.contains(where: { $0.hasPrefix("oblivious.") })
         {
             // The same path, and another key in its file.
             next.changed.append("oblivious.key")
         }
-        parts.feed.change(to: remote, isOn: configuration.watch)
-        if parts.access.change(to: token), !next.changed.contains("admin.token"),
+        parts.feed.change(to: opened.remote, isOn: configuration.watch)
+        if parts.access.change(to: opened.token), !next.changed.contains("admin.token"),
             configuration.adminToken != nil
         {
             // The same path, and another token in its file.
@@ -239,7 +217,7 @@ extension Configuration {
         if keepsToken { merged.adminToken = adminToken }
         for key in ConfigurationParser.all
         where key.isReloaded && key.text(merged) != key.text(self) {
-            report.changed.append(key.name)
+            report.changed.append(key.words.name)
         }
         report.restart = zip(
             SettingName.restarting, ConfigurationParser.all.filter { !$0.isReloaded }

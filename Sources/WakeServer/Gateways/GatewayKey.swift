@@ -18,15 +18,15 @@ package enum GatewayKey: String, Sendable, CaseIterable {
     /// token, which has none, the line for the configuration; of a gateway's key the hash, in
     /// hexadecimal, by which feeds name it.
     /// - Throws: optional when only a library of the system is missing.
-    package func create(_ path: String) throws(GatewayError) -> String {
+    package func create(_ path: String) throws(SetupError) -> String {
         switch self {
         case .vapid:
             try mapError({
-                GatewayError(message: Self.message($0), isOptional: $0.isLibraryMissing)
+                SetupError(Self.message($0), isOptional: $0.isLibraryMissing)
             }) { () throws(VAPIDKeyError) in try VAPIDKey.create(path).publicText }
         case .relay: try Self.create(path) { SigningKey(seed: $0).verifyingKey.text }
         case .ohttp:
-            try mapError({ GatewayError(message: Self.message($0)) }) { () throws(FileError) in
+            try mapError({ SetupError(Self.message($0)) }) { () throws(FileError) in
                 try ObliviousKeyFile.create(path)
             }
         case .admin: try Self.create(path) { _ in "token = \(path)" }
@@ -49,13 +49,13 @@ package enum GatewayKey: String, Sendable, CaseIterable {
     /// Writes 32 random bytes and lends them.
     private static func create<Result>(
         _ path: String, _ body: (Span<UInt8>) -> Result
-    ) throws(GatewayError) -> Result {
+    ) throws(SetupError) -> Result {
         var seed = Sodium.random(SigningKey.seedBytes)
         defer { seed.wipe() }
         var line = Base64URL.encode(seed.span) + [UInt8(ascii: "\n")]
         defer { line.wipe() }
         let text = line
-        try mapError({ GatewayError(message: message($0)) }) { () throws(FileError) in
+        try mapError({ SetupError(message($0)) }) { () throws(FileError) in
             try Files.create(path, with: text.span, mode: 0o600)
         }
         return body(seed.span)

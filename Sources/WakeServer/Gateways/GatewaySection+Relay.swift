@@ -8,16 +8,17 @@ extension GatewaySection {
     /// Gateways that go through the relay of the app's owner; the section is for messages.
     static func make(
         _ relay: RelayConfiguration, _ services: [PushService], section: String
-    ) throws(GatewayError) -> [any Gateway] {
-        let key = try mapError({ GatewayError(message: $0.message(section: section)) }) {
+    ) throws(SetupError) -> [any Gateway] {
+        let key = try mapError({ SetupError($0.message(section: section)) }) {
             () throws(RelayKeyError) in try relay.relayKey()
         }
-        try mapError({ GatewayError($0, section: section) }) { () throws(PushEngineError) in
+        try mapError({ SetupError($0, section: section) }) { () throws(PushEngineError) in
             try relay.checkAuthorities()
         }
-        let unusable = GatewayError(
-            message: "[\(section)] via: libcurl.so.4 cannot be used\n"
-                + "hint: install the package libcurl4: apt-get install libcurl4")
+        let unusable = SetupError(
+            "[\(section)] via: libcurl.so.4 cannot be used\n"
+                + "hint: install the package libcurl4: apt-get install libcurl4",
+            .gateway)
         return try mapError({ _ in unusable }) { () throws(FetchError) in
             try services.map { service throws(FetchError) in
                 try RelayGateway(service, relay, key: key)

@@ -8,7 +8,7 @@ struct GatewaySection: Sendable {
     let name: String
     /// The services of the push tokens that its gateways wake.
     let services: [PushService]
-    let words: [SectionKey]
+    let words: [SettingKey]
     /// Sets what the section's keys and values say, paths made absolute already; no keys: nothing.
     let read: @Sendable ([String: String], inout Configuration) throws(GatewaySectionFault) -> Void
     /// A summary of a few words without secrets; nil when it is off.
@@ -18,26 +18,12 @@ struct GatewaySection: Sendable {
     /// Connections that its gateways have open at most, without making them; 0 when it is off.
     let connections: @Sendable (Configuration) -> Int
     /// Reads credentials and kept tokens and sends nothing; empty when it is off.
-    let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
+    let make: @Sendable (Configuration) throws(SetupError) -> [any Gateway]
 
     static let all: [GatewaySection] = [apns, fcm, webPush]
 
     func services(in configuration: Configuration) -> [PushService] {
         served(configuration) ?? services
-    }
-}
-
-/// The reason why a gateway cannot be made. Two lines: what is wrong, and what to do.
-package struct GatewayError: Error, Sendable, Equatable {
-    package let message: String
-    /// A library of the system is missing or unfit: the service does without this gateway.
-    package var isOptional = false
-}
-
-extension GatewayError {
-    init(_ error: PushEngineError, section: String) {
-        let key = if case .authorityFile = error { "ca: " } else { "" }
-        self.init(message: "[\(section)] \(key)\(error.message)")
     }
 }
 
@@ -62,17 +48,17 @@ extension GatewaySection {
             if configuration.apnsRelay != nil { return 4 * RelayGateway.requestsAtOnce }
             return 4 * (configuration.apns?.options.connections ?? 0)
         },
-        make: { (configuration) throws(GatewayError) in
+        make: { (configuration) throws(SetupError) in
             if let relay = configuration.apnsRelay {
                 return try make(
                     relay, configuration.apnsEnvironments.services, section: "apns")
             }
             guard let apns = configuration.apns else { return [] }
-            let credentials = try mapError({ GatewayError(message: $0.message) }) {
+            let credentials = try mapError({ SetupError($0.message) }) {
                 () throws(APNsCredentialError) in try apns.credentials()
             }
             try apns.options.checkAuthorities(of: "apns")
-            let tokens = try mapError({ GatewayError(message: $0.message) }) {
+            let tokens = try mapError({ SetupError($0.message) }) {
                 () throws(ProviderTokenError) in
                 try APNsTokenProvider(credentials, tokenFile: configuration.data + "/apns-token")
             }
@@ -98,14 +84,14 @@ extension GatewaySection {
             guard let fcm = configuration.fcm, fcm.wakesTokens else { return 0 }
             return 4 * fcm.options.connections
         },
-        make: { (configuration) throws(GatewayError) in
+        make: { (configuration) throws(SetupError) in
             if let relay = configuration.fcmRelay { return try make(relay, [.fcm], section: "fcm") }
             guard let fcm = configuration.fcm else { return [] }
-            let credentials = try mapError({ GatewayError(message: $0.message) }) {
+            let credentials = try mapError({ SetupError($0.message) }) {
                 () throws(FCMCredentialError) in try fcm.credentials()
             }
             try fcm.options.checkAuthorities(of: "fcm")
-            let tokens = try mapError({ GatewayError(message: $0.message) }) {
+            let tokens = try mapError({ SetupError($0.message) }) {
                 () throws(FCMTokenProviderError) in
                 try FCMTokenProvider(credentials, authorityFile: fcm.options.authorityFile)
             }
@@ -119,10 +105,10 @@ extension GatewaySection {
         },
         summary: { $0.webPush.map(summary) },
         connections: { $0.webPush == nil ? 0 : WebPushGateway.requestsAtOnce },
-        make: { (configuration) throws(GatewayError) in
+        make: { (configuration) throws(SetupError) in
             guard let webPush = configuration.webPush else { return [] }
             return try mapError({
-                GatewayError(message: $0.message, isOptional: $0.isLibraryMissing)
+                SetupError($0.message, isOptional: $0.isLibraryMissing)
             }) { () throws(WebPushGatewayError) in [try WebPushGateway(webPush)] }
         })
 
@@ -154,8 +140,8 @@ extension EndpointOptions {
         "connections \(connections)" + (host.map { ", at \($0)" } ?? "")
     }
 
-    fileprivate func checkAuthorities(of section: String) throws(GatewayError) {
-        try mapError({ GatewayError($0, section: section) }) { () throws(PushEngineError) in
+    fileprivate func checkAuthorities(of section: String) throws(SetupError) {
+        try mapError({ SetupError($0, section: section) }) { () throws(PushEngineError) in
             try checkAuthorities()
         }
     }

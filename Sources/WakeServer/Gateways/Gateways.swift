@@ -38,9 +38,9 @@ package enum Gateways {
     /// The sections whose gateways cannot be made, by the first push service that they turn on.
     package static func faults(
         _ configuration: Configuration
-    ) -> [(service: PushService, error: GatewayError)] {
+    ) -> [(service: PushService, error: SetupError)] {
         GatewaySection.all.compactMap { section in
-            do throws(GatewayError) {
+            do throws(SetupError) {
                 _ = try section.make(configuration)
                 return nil
             } catch { return section.services(in: configuration).first.map { ($0, error) } }
@@ -71,8 +71,8 @@ struct GatewaySet: Sendable {
     /// - Throws: a section that cannot work; a missing one only leaves out its push services.
     init(
         _ configuration: Configuration, keeping former: GatewaySet = GatewaySet(),
-        left: (PushService, GatewayError) -> Void = { _, _ in }
-    ) throws(GatewayError) {
+        left: (PushService, SetupError) -> Void = { _, _ in }
+    ) throws(SetupError) {
         for section in GatewaySection.all {
             let origin = Self.origin(of: section, configuration)
             if let kept = former.parts.first(where: { $0.section.name == section.name }),
@@ -81,7 +81,7 @@ struct GatewaySet: Sendable {
                 parts.append(kept)
                 continue
             }
-            do throws(GatewayError) {
+            do throws(SetupError) {
                 let gateways = try section.make(configuration)
                 parts.append(Part(section: section, origin: origin, gateways: gateways))
             } catch {

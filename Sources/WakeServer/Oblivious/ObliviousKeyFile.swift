@@ -15,63 +15,30 @@ package enum ObliviousKeyFile {
     }
 
     /// - Parameter name: of the key of the configuration that names the file.
-    static func load(
-        _ path: String, named name: StaticString
-    ) throws(ObliviousKeyError) -> ObliviousKey {
+    static func load(_ path: String, named name: String) throws(SetupError) -> ObliviousKey {
+        let source = "make one with reveille keygen --kind ohttp"
         let limit = ObliviousKey.characters + 2
-        var line = try mapError({ ObliviousKeyError(name, .file($0)) }) {
-            () throws(SecretFileError) in try Files.readSecret(path, limit: limit)
-        }
+        var line = try mapError(
+            { (error: SecretFileError) in
+                SetupError("[oblivious] \(name): " + error.message(source: source))
+            }, try Files.readSecret(path, limit: limit))
         defer { line.wipe() }
         guard let key = ObliviousKey(line: line.span) else {
-            throw ObliviousKeyError(name, .malformed)
+            throw SetupError(
+                "[oblivious] \(name): the file holds no key of a gateway\nhint: " + source)
         }
         guard key.configuration.ciphers.allSatisfy(\.isAvailable) else {
-            throw ObliviousKeyError(name, .cipherMissing)
+            throw SetupError(
+                "[oblivious] \(name): the key is for AES-128-GCM, too, which needs libcrypto.so.3\n"
+                    + "hint: install the package libssl3: apt-get install libssl3")
         }
         return key
     }
-}
 
-/// The reason why a key of `[oblivious]` cannot be used.
-package struct ObliviousKeyError: Error, Sendable, Equatable {
-    enum Fault: Sendable, Equatable {
-        case file(SecretFileError)
-        case malformed
-        /// The key is for AES-128-GCM, too, and there is no libcrypto.
-        case cipherMissing
-        /// `former-key` without `key`, or twice the same.
-        case former
-    }
-
-    private let name: String
-    private let fault: Fault
-
-    init(_ name: StaticString, _ fault: Fault) {
-        self.name = name.description
-        self.fault = fault
-    }
-
-    /// Two lines: the problem and a hint.
-    package var message: String {
-        "[oblivious] \(name): " + explanation
-    }
-
-    private var explanation: String {
-        switch fault {
-        case .file(let error):
-            error.message(source: "make one with reveille keygen --kind ohttp")
-        case .malformed:
-            "the file holds no key of a gateway\n"
-                + "hint: make one with reveille keygen --kind ohttp"
-        case .cipherMissing:
-            "the key is for AES-128-GCM, too, which needs libcrypto.so.3\n"
-                + "hint: install the package libssl3: apt-get install libssl3"
-        case .former:
-            "needs a key, and another one\n"
-                + "hint: name the newer key as key, and the one before as former-key"
-        }
-    }
+    /// `former-key` without `key`, or twice the same.
+    static let former = SetupError(
+        "[oblivious] former-key: needs a key, and another one\n"
+            + "hint: name the newer key as key, and the one before as former-key")
 }
 
 extension KeyConfiguration {
@@ -84,25 +51,23 @@ extension KeyConfiguration {
 
 extension Configuration {
     /// The keys that are named, the current one first; nil when the gateway is off.
-    package func obliviousKeys() throws(ObliviousKeyError) -> ObliviousKeyRing? {
+    package func obliviousKeys() throws(SetupError) -> ObliviousKeyRing? {
         guard let obliviousKey else {
-            guard obliviousFormerKey == nil else {
-                throw ObliviousKeyError("former-key", .former)
-            }
+            guard obliviousFormerKey == nil else { throw ObliviousKeyFile.former }
             return nil
         }
         let current = try ObliviousKeyFile.load(obliviousKey, named: "key")
         guard let obliviousFormerKey else { return ObliviousKeyRing([current]) }
         let former = try ObliviousKeyFile.load(obliviousFormerKey, named: "former-key")
         guard former.configuration != current.configuration else {
-            throw ObliviousKeyError("former-key", .former)
+            throw ObliviousKeyFile.former
         }
         return ObliviousKeyRing([current, former])
     }
 
     /// What `check` says of the gateway.
     package var obliviousSummary: (line: String, problem: String?) {
-        do throws(ObliviousKeyError) {
+        do throws(SetupError) {
             guard let ring = try obliviousKeys() else { return ("off", nil) }
             let hashes = ring.keys.map(\.configuration.hashText)
             let former = hashes.count > 1 ? "; former key \(hashes[1])" : ""

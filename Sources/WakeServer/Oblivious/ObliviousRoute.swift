@@ -33,6 +33,8 @@ final class ObliviousRoute: Sendable {
 
     let opened = Counter("oblivious_opened", "encapsulated requests that were opened")
     let refused = Counter("oblivious_refused", "encapsulated requests that could not be opened")
+    let overloaded = Counter(
+        "oblivious_overloaded", "encapsulated requests refused for a full queue")
 
     init(
         _ ring: ObliviousKeyRing?, upstream: ServiceAddress?, registration: RegistrationRoute,
@@ -87,7 +89,10 @@ final class ObliviousRoute: Sendable {
             state.waiting += 1
             return true
         }
-        guard hasRoom else { return responder.respond(.problem(.overloaded)) }
+        guard hasRoom else {
+            overloaded.add()
+            return responder.respond(.problem(.overloaded))
+        }
         queue.async { [self] in
             open(request, with: ring, responder)
             state.withLock { $0.waiting -= 1 }

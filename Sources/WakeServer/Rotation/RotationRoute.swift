@@ -33,26 +33,26 @@ struct RotationRoute: Sendable {
             }
             var status = RotationStatus(survey, rotator.now)
             status.isRunGoingOn = broadcaster.report.isRunning
-            responder.respond(.json(status.encode()))
+            responder.respond(.answer(status))
         }
     }
 }
 
 /// The numbers that an operator sees before and after a rotation.
-package struct RotationStatus {
-    package private(set) var generation = 0
+package struct RotationStatus: Codable {
+    package private(set) var generation: Int
     /// Seconds of running time until the next rotation.
-    package private(set) var secondsLeft = 0
+    package private(set) var secondsLeft: Int
     /// Seconds of running time since the last one.
-    package private(set) var age = 0
+    package private(set) var age: Int
     /// Registrations that it would drop and keep, estimated.
-    package private(set) var dropped = 0
-    package private(set) var kept = 0
-    package private(set) var isDue = false
+    package private(set) var dropped: Int
+    package private(set) var kept: Int
+    package private(set) var isDue: Bool
     /// Whether a broadcast run goes on, for which it waits.
     package fileprivate(set) var isRunGoingOn = false
-    package private(set) var rotations = 0
-    package private(set) var failures = 0
+    package private(set) var rotations: Int
+    package private(set) var failures: Int
     package private(set) var lastDropped = 0
     /// 0, or the number of the last failure.
     package private(set) var lastFailure = 0
@@ -74,35 +74,10 @@ package struct RotationStatus {
     /// Whether clients had no time to renew since the last rotation, and there are any.
     package var isEarly: Bool { age < RotationSchedule.longestRenewal && dropped + kept > 0 }
 
-    private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
-        ("generation", \.generation), ("seconds", \.secondsLeft), ("age", \.age),
-        ("dropped", \.dropped), ("kept", \.kept), ("rotations", \.rotations),
-        ("failures", \.failures), ("last_dropped", \.lastDropped),
-        ("last_failure", \.lastFailure),
-    ]
-    private static let flags: [(StaticString, any WritableKeyPath<Self, Bool> & Sendable)] = [
-        ("due", \.isDue), ("run_running", \.isRunGoingOn),
-    ]
-
-    package func encode() -> [UInt8] {
-        var text = JSONText()
-        text.beginObject()
-        for (name, path) in Self.numbers { text.member(name, number: self[keyPath: path]) }
-        for (name, path) in Self.flags { text.member(name, number: self[keyPath: path] ? 1 : 0) }
-        text.endObject()
-        return text.bytes
-    }
-
-    /// Reads what `encode` writes, by name; nil when a member is missing.
-    package init?(_ member: (String) -> Int?) {
-        for (name, path) in Self.numbers {
-            guard let number = member("\(name)") else { return nil }
-            self[keyPath: path] = number
-        }
-        for (name, path) in Self.flags {
-            guard let number = member("\(name)") else { return nil }
-            self[keyPath: path] = number != 0
-        }
+    private enum CodingKeys: String, CodingKey {
+        case generation, secondsLeft = "seconds", age, dropped, kept, isDue = "due"
+        case isRunGoingOn = "run_running", rotations, failures, lastDropped = "last_dropped"
+        case lastFailure = "last_failure"
     }
 }
 

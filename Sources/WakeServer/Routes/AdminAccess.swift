@@ -2,22 +2,14 @@ import Synchronization
 import WakeHTTP
 import WakeModel
 import WakeSodium
-package import WakeSystem
+import WakeSystem
 
 /// The rule of the admin listener: programs of the operator may ask, web pages may not.
 final class AdminAccess: Sendable {
     /// nil: the mode of the Unix socket alone decides.
     private let token: Mutex<AdminToken?>
 
-    init(_ configuration: Configuration) throws(AdminTokenError) {
-        token = Mutex(try Self.token(configuration))
-    }
-
-    /// Reads the file of a configuration's token.
-    static func token(_ configuration: Configuration) throws(AdminTokenError) -> AdminToken? {
-        guard let path = configuration.adminToken else { return nil }
-        return try AdminToken(file: path)
-    }
+    init(_ token: AdminToken?) { self.token = Mutex(token) }
 
     /// - Returns: whether it is another token than before.
     func change(to new: AdminToken?) -> Bool {
@@ -61,11 +53,18 @@ package struct AdminToken: Sendable, Redacted {
     /// 43 characters.
     private let text: KeyMemory
 
-    package init(file path: String) throws(AdminTokenError) {
-        var text = try mapError(AdminTokenError.file, Files.readSecret(path, limit: 64))
+    private static let source = "make one with reveille keygen --kind admin"
+
+    package init(file path: String) throws(SetupError) {
+        var text = try mapError(
+            { (error: SecretFileError) in
+                SetupError("[admin] token: " + error.message(source: Self.source))
+            }, try Files.readSecret(path, limit: 64))
         defer { text.wipe() }
         if text.last == 0x0A { text.removeLast() }
-        guard var bytes = Base64URL.decode(text.span), bytes.count == 32 else { throw .malformed }
+        guard var bytes = Base64URL.decode(text.span), bytes.count == 32 else {
+            throw SetupError("[admin] token: the file holds no token\nhint: " + Self.source)
+        }
         bytes.wipe()
         self.text = KeyMemory(text.span)
     }
@@ -86,20 +85,10 @@ package struct AdminToken: Sendable, Redacted {
     }
 }
 
-/// The reason why `[admin] token` cannot be used.
-package enum AdminTokenError: Error, Equatable, Sendable {
-    case file(SecretFileError)
-    case malformed
-
-    /// Two lines: the problem and a hint.
-    package var message: String {
-        switch self {
-        case .file(let error):
-            "[admin] token: "
-                + error.message(source: "make one with reveille keygen --kind admin")
-        case .malformed:
-            "[admin] token: the file holds no token\n"
-                + "hint: make one with reveille keygen --kind admin"
-        }
+extension Configuration {
+    /// nil where the mode of the Unix socket alone decides.
+    func readAdminToken() throws(SetupError) -> AdminToken? {
+        guard let adminToken else { return nil }
+        return try AdminToken(file: adminToken)
     }
 }

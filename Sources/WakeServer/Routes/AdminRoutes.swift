@@ -25,7 +25,7 @@ struct AdminRoutes: Sendable {
         case "/v1/status":
             Task {
                 await planner.countRegistrations()
-                judge(request, responder) { [metrics] in .json(metrics.status($0)) }
+                judge(request, responder) { [metrics] in .answer(metrics.status($0)) }
             }
         case "/v1/plan":
             Task {
@@ -92,7 +92,7 @@ struct AdminRoutes: Sendable {
         }
         Task {
             switch await reloader.reload() {
-            case .success(let report): responder.respond(.json(report.encode()))
+            case .success(let report): responder.respond(.answer(report))
             case .failure(let refusal):
                 responder.respond(.text(refusal.message + "\n", status: 422))
             }
@@ -117,11 +117,7 @@ struct AdminRoutes: Sendable {
 
     private static func response(toEndOf run: UInt64?) -> Response {
         guard let run else { return .problem(.noBroadcastRunning) }
-        var text = JSONText()
-        text.beginObject()
-        text.member("run", number: run)
-        text.endObject()
-        return .json(text.bytes)
+        return .answer(["run": run])
     }
 
     /// The result of `reveille audit --tell`, for the privacy page.
@@ -136,17 +132,7 @@ struct AdminRoutes: Sendable {
     private static func response(to outcome: Broadcaster.Outcome) -> Response {
         switch outcome {
         case .started(let start):
-            var text = JSONText()
-            text.beginObject()
-            text.member("sequence", number: start.sequence)
-            text.member("streams", number: start.streams)
-            text.member("run", number: start.run)
-            if let seconds = start.seconds { text.member("seconds", number: seconds) }
-            if start.joins { text.member("joins", number: 1) }
-            if let run = start.follows { text.member("follows", number: run) }
-            if let seconds = start.pausedSeconds { text.member("paused", number: seconds) }
-            text.endObject()
-            return .json(text.bytes)
+            return .answer(start)
         case .notNewer: return .problem(.broadcastNotNewer)
         case .stateUnwritable: return .problem(.storeUnavailable)
         }

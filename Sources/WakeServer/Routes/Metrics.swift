@@ -20,7 +20,8 @@ package struct Metrics: Sendable {
     private var counters: [Counter] {
         [broadcaster.broadcasts, broadcaster.streamWakeUps]
             + [newRegistrations.admitted, newRegistrations.challenged]
-            + [oblivious.opened, oblivious.refused] + store.all + (http()?.all ?? [])
+            + [oblivious.opened, oblivious.refused, oblivious.overloaded]
+            + store.all + (http()?.all ?? [])
     }
 
     /// What the rows read.
@@ -205,14 +206,10 @@ package struct Metrics: Sendable {
             body: .bytes(Array(text.utf8)))
     }
 
-    func status(_ judgement: HealthMonitor.Judgement) -> [UInt8] {
-        var text = JSONText()
-        text.beginObject()
-        for (metric, label, value) in samples(judgement) {
-            let name = "\(metric.name)" + (label.map { "_" + $1 } ?? "")
-            text.member(named: name, number: value)
+    /// The same by name.
+    func status(_ judgement: HealthMonitor.Judgement) -> [String: Int] {
+        samples(judgement).reduce(into: [:]) { status, sample in
+            status["\(sample.metric.name)" + (sample.label.map { "_" + $1 } ?? "")] = sample.value
         }
-        text.endObject()
-        return text.bytes
     }
 }

@@ -165,7 +165,7 @@ enum RegistrationOrigin: Sendable {
 
 extension Configuration {
     /// The rows up to which new ones are taken: about five a page.
-    package var storeRows: Int { store.newRowPages * 5 }
+    package var storeRows: Int { store.newRowPages * Limits.rowsPerPage }
 
     fileprivate var room: RegistrationBudget.Room {
         RegistrationBudget.Room(rows: storeRows, lifeSeconds: 2 * rotationSeconds)

@@ -1,3 +1,4 @@
+private import FoundationEssentials
 import WakeHTTP
 import WakeModel
 import WakeSystem
@@ -27,6 +28,9 @@ extension Response {
             status, fields: [("Content-Type", "application/json")] + privateFields,
             body: .bytes(body))
     }
+
+    /// What the commands read again, see ``AdminJSON``.
+    static func answer(_ value: some Encodable) -> Response { .json(AdminJSON.encode(value)) }
 
     static func text(_ text: String, status: UInt16 = 200) -> Response {
         Response(
@@ -71,5 +75,19 @@ extension Response {
         default: break
         }
         return .problem(problem.status, title: problem.title, code: problem.code, fields: fields)
+    }
+}
+
+/// JSON between the admin listener and the commands: values of ours, with sorted members. What
+/// strangers send is read by ``JSONScanner``.
+package enum AdminJSON {
+    package static func encode(_ value: some Encodable) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(value)).map { Array($0) } ?? []
+    }
+
+    package static func decode<Value: Decodable>(_ body: [UInt8]) -> Value? {
+        try? JSONDecoder().decode(Value.self, from: Data(body))
     }
 }

@@ -105,7 +105,7 @@ package enum StoreSetting: String, CaseIterable, Sendable {
     private var values: (set: String, read: String) {
         switch self {
         case .lockingMode: ("EXCLUSIVE", "exclusive")
-        case .pageSize: ("4096", "4096")
+        case .pageSize: ("\(Limits.pageBytes)", "\(Limits.pageBytes)")
         case .autoVacuum: ("NONE", "0")
         case .secureDelete: ("ON", "1")
         case .journalMode: ("WAL", "wal")

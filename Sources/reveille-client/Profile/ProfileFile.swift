@@ -1,6 +1,7 @@
 import Reveille
 import WakeCommand
 import WakeFeed
+import WakeModel
 import WakeSystem
 
 /// The file `client.conf` of a profile: lines of `key = value` under `[client]`.
@@ -30,19 +31,11 @@ struct ProfileFile {
     /// Every line of the file, by its name.
     func values() throws(CommandFailure) -> [String: String] {
         var values: [String: String] = [:]
-        let lines = try text().split(separator: "\n", omittingEmptySubsequences: false)
-        for (index, line) in lines.enumerated() {
-            let line = Self.trimmed(line)
-            if line.isEmpty || line.hasPrefix("#") || line == "[client]" { continue }
-            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = Self.trimmed(parts[0])
-            guard parts.count == 2, Self.known.contains(name) else {
-                throw Self.failure(
-                    "line \(index + 1) is not understood",
-                    hint: "known are \(Self.known.joined(separator: ", "))")
-            }
-            guard values.updateValue(Self.trimmed(parts[1]), forKey: name) == nil else {
-                throw Self.failure("line \(index + 1) repeats \(name)")
+        let text = try text()
+        try mapError({ Self.failure($0.message) }) { () throws(SettingsFault) in
+            _ = try SettingsFile(text, known: Set(Self.known.map { "client." + $0 })) { entry in
+                values[entry.key] = entry.value
+                return nil
             }
         }
         return values

@@ -1,4 +1,3 @@
-import Foundation
 import WakeCommand
 import WakeModel
 import WakeServer
@@ -69,16 +68,17 @@ enum BroadcastCommand {
         let answer = try admin.send("POST", "/v1/broadcast", body: force ? "{\"force\":true}" : "")
         switch answer.status {
         case 200:
-            let counts = try ServiceNumbers(answer.body)
-            let run = counts["run"].flatMap { $0 > 0 ? $0 : nil }
+            guard let start: BroadcastStart = AdminJSON.decode(answer.body) else {
+                throw AdminClient.otherVersion
+            }
+            let run = start.run > 0 ? start.run : nil
             if !json {
                 Console().out(
-                    "broadcast of sequence \(counts["sequence"] ?? 0) "
-                        + "to \(counts["streams"] ?? 0) event streams")
+                    "broadcast of sequence \(start.sequence) to \(start.streams) event streams")
             } else if isAll || run == nil {
                 Console().out(bytes: answer.body + [0x0A])
             }
-            for line in remarks(counts) { Console().error(line) }
+            for line in remarks(start) { Console().error(line) }
             if let pause { Console().error("warning: " + pause.text) }
             if run == nil { try admin.checkGateways() }
             return run
@@ -92,11 +92,11 @@ enum BroadcastCommand {
     }
 
     /// When pushes start, where that is not now.
-    private static func remarks(_ counts: ServiceNumbers) -> [String] {
-        let seconds = counts["seconds"] ?? 0
+    private static func remarks(_ start: BroadcastStart) -> [String] {
+        let seconds = start.seconds ?? 0
         return [
-            counts["joins"].map { _ in "joins the broadcast that was asked for before and waits" },
-            counts["follows"].map {
+            start.joins ? "joins the broadcast that was asked for before and waits" : nil,
+            start.follows.map {
                 "broadcast \($0) is running: pushes of this one start when that has ended"
             },
             seconds > 0
@@ -226,11 +226,8 @@ struct BroadcastStatus: Decodable {
     let line: String
 
     init(_ answer: [UInt8]) throws(CommandFailure) {
-        do {
-            self = try JSONDecoder().decode(Self.self, from: Data(answer))
-        } catch {
-            throw AdminClient.otherVersion
-        }
+        guard let status: Self = AdminJSON.decode(answer) else { throw AdminClient.otherVersion }
+        self = status
     }
 
     /// The line, with a remark when everything was refused up to now.

@@ -92,7 +92,7 @@ enum InitCommand {
     /// - Returns: the public key; nil on a machine that cannot make one, which is said.
     private static func makeVAPIDKey(_ directory: String) throws(CommandFailure) -> String? {
         let path = directory + vapidKey
-        do throws(GatewayError) {
+        do throws(SetupError) {
             return try GatewayKey.vapid.create(path)
         } catch {
             guard error.isOptional else { throw CommandFailure("\(path): \(error.message)") }

@@ -34,7 +34,7 @@ enum KeygenCommand {
     }
 
     /// The file is named: the key has no section of a configuration yet.
-    private static func failure(_ error: GatewayError, _ path: String) -> CommandFailure {
+    private static func failure(_ error: SetupError, _ path: String) -> CommandFailure {
         CommandFailure(
             lines: "\(path): \(error.message.trimmingPrefix("[webpush] key: "))",
             status: error.isOptional ? .configuration : .failure)

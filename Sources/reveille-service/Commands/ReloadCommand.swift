@@ -27,8 +27,8 @@ enum ReloadCommand {
             console.out(bytes: answer.body + [0x0A])
             return .success
         }
-        let report = try mapError({ _ in AdminClient.otherVersion }) { () throws(JSONError) in
-            try JSONValue(parsing: answer.body)
+        guard let report: [String: [String]] = AdminJSON.decode(answer.body) else {
+            throw AdminClient.otherVersion
         }
         let lines = [
             ("changed", "in force"), ("gateways", "gateways made again"),
@@ -36,8 +36,7 @@ enum ReloadCommand {
         ]
         var isSilent = true
         for (name, words) in lines {
-            let names = report[name].elements.map(\.text)
-            guard !names.isEmpty else { continue }
+            guard let names = report[name], !names.isEmpty else { continue }
             console.out("\(words): \(names.joined(separator: ", "))")
             isSilent = false
         }

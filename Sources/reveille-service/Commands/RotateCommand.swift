@@ -67,7 +67,7 @@ enum RotateCommand {
     ) -> ExitStatus {
         let console = Console()
         if invocation.flag("--json") {
-            console.out(bytes: status.encode() + [0x0A])
+            console.out(bytes: AdminJSON.encode(status) + [0x0A])
             return .success
         }
         let due =
@@ -131,8 +131,9 @@ private struct RunningService {
 
     private func read(_ answer: AdminClient.Answer) throws(CommandFailure) -> RotationStatus {
         guard answer.status == 200 else { throw AdminClient.refused(answer) }
-        let numbers = try ServiceNumbers(answer.body)
-        guard let status = RotationStatus({ numbers[$0] }) else { throw AdminClient.otherVersion }
+        guard let status: RotationStatus = AdminJSON.decode(answer.body) else {
+            throw AdminClient.otherVersion
+        }
         return status
     }
 }

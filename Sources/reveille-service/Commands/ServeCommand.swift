@@ -47,11 +47,7 @@ enum ServeCommand {
         _ error: ServiceError, _ configuration: Configuration
     ) -> CommandFailure {
         switch error {
-        case .descriptors(let error): CommandFailure(error.message, status: .configuration)
-        case .adminToken(let error): CommandFailure(error.message, status: .configuration)
-        case .gateway(let error): CommandFailure(error.message, status: .configuration)
-        case .watch(let error): CommandFailure(error.message, status: .configuration)
-        case .oblivious(let error): CommandFailure(error.message, status: .configuration)
+        case .setup(let error): CommandFailure(error.message, status: .configuration)
         case .store(let error):
             CommandFailure(
                 lines: error.message(configuration.store),

@@ -239,18 +239,19 @@ struct FeedSelection {
         guard let configuration else { return nil }
         var settings = configuration.feedSettings(over: (try? presentSettings()) ?? FeedSettings())
         // A running service knows how many fetches its broadcasts bring.
-        if let spread = numbers("/v1/status")?["publish_spread_seconds"] {
+        let numbers: [String: Int]? = answer(of: "/v1/status")
+        if let spread = numbers?["publish_spread_seconds"] {
             settings.spreadSeconds = UInt32(clamping: spread)
         }
         return settings
     }
 
     /// What the running service says there; nil when there is none that answers.
-    func numbers(_ path: String) -> ServiceNumbers? {
+    func answer<Value: Decodable>(of path: String) -> Value? {
         guard let configuration,
             let answer = try? AdminClient(configuration).send("GET", path)
         else { return nil }
-        return try? ServiceNumbers(answer.body)
+        return AdminJSON.decode(answer.body)
     }
 }
 

@@ -1,6 +1,7 @@
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakeServer
 import WakeSystem
 
 /// `reveille feed directives`: the publisher's directives to all clients, in the signed head.
@@ -70,10 +71,10 @@ enum FeedDirectivesCommand {
     }
 
     private static func loss(_ feed: FeedSelection) -> String {
-        let numbers = feed.numbers("/v1/rotation")
+        let status: RotationStatus? = feed.answer(of: "/v1/rotation")
         var number = "all registrations (no service answers that could count them)"
-        if let previous = numbers?["dropped"], let current = numbers?["kept"] {
-            number = "about \(previous + current) registrations"
+        if let status {
+            number = "about \(status.dropped + status.kept) registrations"
         }
         return "every client that sees this unregisters and stops for good, which loses "
             + "\(number); --resume does not bring them back"

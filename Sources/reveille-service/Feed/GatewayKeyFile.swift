@@ -16,7 +16,7 @@ enum GatewayKeyFile {
     static func publish(of feed: FeedSelection) throws(CommandFailure) {
         guard let configuration = feed.configuration else { return }
         let keys = try mapError({ CommandFailure($0.message, status: .configuration) }) {
-            () throws(ObliviousKeyError) in try configuration.obliviousKeys()
+            () throws(SetupError) in try configuration.obliviousKeys()
         }
         if let keys { try write(keys.configurations, to: feed.directory) }
     }

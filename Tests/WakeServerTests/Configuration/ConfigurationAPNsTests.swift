@@ -59,7 +59,7 @@ struct ConfigurationAPNsTests {
         "a key that is missing is named, with the line of the section and what to set it to",
         arguments: ["key", "key-id", "team-id", "topic"])
     func missing(_ key: String) {
-        let error = #expect(throws: ConfigurationError.self) {
+        let error = #expect(throws: SettingsFault.self) {
             try parse("[log]\nlevel = info\n\n" + Self.without(key))
         }
         let message = error?.message ?? ""
@@ -81,7 +81,7 @@ struct ConfigurationAPNsTests {
             ("environments", "Both", "production, sandbox or both"),
         ])
     func badValue(_ key: String, _ value: String, _ takes: String) {
-        let error = #expect(throws: ConfigurationError.self) {
+        let error = #expect(throws: SettingsFault.self) {
             try parse("\n" + Self.whole + "\(key) = \(value)\n")
         }
         #expect(error?.line == 7)
@@ -100,7 +100,7 @@ struct ConfigurationAPNsTests {
             ("host =", "line 6: host takes a host name"),
         ])
     func mistakes(_ line: String, _ message: String) {
-        let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + line) }
+        let error = #expect(throws: SettingsFault.self) { try parse(Self.whole + line) }
         #expect(error?.message == message)
     }
 
@@ -108,7 +108,7 @@ struct ConfigurationAPNsTests {
         "without TLS only this machine is spoken to",
         arguments: ["host = push.example\nplain = on\n", "\nplain = on\n"])
     func plainToElsewhere(_ lines: String) {
-        let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + lines) }
+        let error = #expect(throws: SettingsFault.self) { try parse(Self.whole + lines) }
         let message = "line 7: [apns] plain = on needs a host on this machine\nhint: "
         #expect(error?.message.hasPrefix(message) == true)
     }
@@ -141,7 +141,7 @@ struct ConfigurationAPNsTests {
         #expect(Gateways.states(sandbox).map(\.isOn) == [false, true, false, false])
         #expect(Gateways.states(sandbox)[0].summary == Self.off)
         // The key says nothing without the section's others.
-        let alone = #expect(throws: ConfigurationError.self) {
+        let alone = #expect(throws: SettingsFault.self) {
             try parse("[apns]\nenvironments = production\n")
         }
         #expect(alone?.message.hasPrefix("line 1: [apns] lacks key\n") == true)

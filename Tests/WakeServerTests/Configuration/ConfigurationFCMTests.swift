@@ -58,7 +58,7 @@ struct ConfigurationFCMTests {
             ("key = a\nplain = on", 5, "[fcm] plain = on needs a host on this machine\nhint: "),
         ])
     func mistakes(_ lines: String, _ line: Int, _ message: String) {
-        let error = #expect(throws: ConfigurationError.self) {
+        let error = #expect(throws: SettingsFault.self) {
             try parse("[log]\nlevel = info\n[fcm]\n\(lines)\n")
         }
         let words = error?.message ?? ""
@@ -67,7 +67,7 @@ struct ConfigurationFCMTests {
 
     @Test("a key of another section is none of this one")
     func otherKeys() {
-        let error = #expect(throws: ConfigurationError.self) {
+        let error = #expect(throws: SettingsFault.self) {
             try parse("[fcm]\nkey = a\nkey-id = b\n")
         }
         #expect(error?.message == "line 3: unknown key key-id in [fcm]")

@@ -1,4 +1,5 @@
 import Testing
+import WakeModel
 import WakePush
 
 @testable import WakeServer
@@ -25,11 +26,11 @@ struct ConfigurationKeyTests {
 
     @Test(
         "the default that the manual names is what a file without the key means",
-        arguments: ConfigurationParser.all.filter { $0.usual != nil }.map(\.name))
+        arguments: ConfigurationParser.all.filter { $0.words.usual != nil }.map(\.words.name))
     func usual(_ name: String) throws {
         let key = try #require(ConfigurationParser.keys[name])
         let words = name.split(separator: ".").map(String.init)
-        var set = try section(words[0], words[1], key.usual)
+        var set = try section(words[0], words[1], key.words.usual)
         var unset = try section(words[0], words[1], nil)
         // Without a port that of https is used.
         if words[1] == "port" {
@@ -44,8 +45,11 @@ struct ConfigurationKeyTests {
     @Test("every key has words about it, and a form that its own default has")
     func words() {
         for key in ConfigurationParser.all {
-            #expect(key.meaning.hasSuffix(".") && !key.meaning.contains("\n"), "\(key.name)")
-            #expect(!key.expected.isEmpty && !key.expected.hasSuffix("."), "\(key.name)")
+            #expect(
+                key.words.meaning.hasSuffix(".") && !key.words.meaning.contains("\n"),
+                "\(key.words.name)")
+            #expect(
+                !key.words.takes.isEmpty && !key.words.takes.hasSuffix("."), "\(key.words.name)")
         }
         #expect(ConfigurationParser.all.count == ConfigurationParser.keys.count)
         #expect(ConfigurationParser.all.count > 60)

@@ -1,5 +1,6 @@
 import Testing
 import WakeHTTP
+import WakeModel
 import WakePush
 
 @testable import WakeServer
@@ -69,7 +70,7 @@ struct ConfigurationTests {
         }
         // Clients count on the protocol's 240 s, and give up at 600 s.
         for seconds in [0, 9, 241] {
-            #expect(throws: ConfigurationError.self) {
+            #expect(throws: SettingsFault.self) {
                 try parse("[http]\nstream-keep-alive-seconds = \(seconds)")
             }
         }
@@ -129,7 +130,7 @@ struct ConfigurationTests {
             ("[log]\nlevel = loud", "line 2: level takes error, info or debug"),
         ])
     func mistakes(_ text: String, _ message: String) {
-        let error = #expect(throws: ConfigurationError.self) { try parse(text) }
+        let error = #expect(throws: SettingsFault.self) { try parse(text) }
         #expect(error?.message == message)
     }
 }

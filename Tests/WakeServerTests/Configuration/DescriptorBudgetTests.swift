@@ -28,14 +28,14 @@ struct DescriptorBudgetTests {
     @Test("a number that was set is kept, or refused in plain words")
     func refused() throws {
         let wanted = try configuration("[http]\nconnections = 1000000\nstreams = 1000000")
-        let error = #expect(throws: DescriptorShortage.self) {
+        let error = #expect(throws: SetupError.self) {
             try DescriptorBudget(wanted, limit: 20_000)
         }
         #expect(error?.message.hasPrefix("1000000 connections and ") == true)
         #expect(error?.message.contains("the 20000 that this process may open") == true)
         let budget = try DescriptorBudget(wanted, limit: 2_000_000)
         #expect(budget.connections == 1_000_000 && budget.streams == 750_000)
-        #expect(throws: DescriptorShortage.self) {
+        #expect(throws: SetupError.self) {
             try DescriptorBudget(try configuration(), limit: 64)
         }
     }

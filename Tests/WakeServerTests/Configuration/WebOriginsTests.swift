@@ -1,4 +1,5 @@
 import Testing
+import WakeModel
 import WakeServer
 
 @Suite("Origins of web pages, as browsers write them")
@@ -42,7 +43,7 @@ struct WebOriginsTests {
         let parsed = try ConfigurationParser.parse(text, directory: "/x")
         #expect(parsed.origins == .listed(["https://a.example"]))
         #expect(try ConfigurationParser.parse("", directory: "/x").origins == nil)
-        #expect(throws: ConfigurationError.self) {
+        #expect(throws: SettingsFault.self) {
             try ConfigurationParser.parse("[http]\norigins = example.org\n", directory: "/x")
         }
     }

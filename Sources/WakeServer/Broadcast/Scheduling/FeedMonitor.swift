@@ -162,16 +162,32 @@ final class RemoteFeedHead: Sendable {
     private let cursor: Mutex<FeedCursor>
 
     /// - Parameter text: the feed's address, without `head`; `key` is its public key, base64url.
-    init(_ text: String, key: String) throws(WatchError) {
-        guard let key = FeedKey(text: key) else { throw .key }
+    init(_ text: String, key: String) throws(SetupError) {
+        guard let key = FeedKey(text: key) else {
+            throw SetupError(
+                """
+                [broadcast] watch-key is not a feed's public key
+                hint: 43 characters of base64url, as `reveille feed init` prints them
+                """)
+        }
         self.key = key
         address = text
         cursor = Mutex(FeedCursor(key: key))
         do throws(FetchError) {
             feed = try RemoteFeed(text)
         } catch {
-            if case .libraryMissing = error { throw .libraryMissing }
-            throw .address
+            if case .libraryMissing = error {
+                throw SetupError(
+                    """
+                    [broadcast] watch needs libcurl to poll a feed elsewhere
+                    hint: apt install libcurl4
+                    """)
+            }
+            throw SetupError(
+                """
+                [broadcast] watch is not an address that can be fetched
+                hint: on, off, or the https:// address of the feed's directory
+                """)
         }
     }
 
@@ -254,21 +270,4 @@ struct WatchedFeed: StateRecord, Equatable {
         else { throw StateDamage() }
         self.cursor = cursor
     }
-}
-
-package enum WatchError: String, Error {
-    case key = """
-        [broadcast] watch-key is not a feed's public key
-        hint: 43 characters of base64url, as `reveille feed init` prints them
-        """
-    case address = """
-        [broadcast] watch is not an address that can be fetched
-        hint: on, off, or the https:// address of the feed's directory
-        """
-    case libraryMissing = """
-        [broadcast] watch needs libcurl to poll a feed elsewhere
-        hint: apt install libcurl4
-        """
-
-    package var message: String { rawValue }
 }
