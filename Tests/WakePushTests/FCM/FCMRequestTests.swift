@@ -119,7 +119,7 @@ struct FCMRequestTests {
             "connections": "4", "per-minute": "1200", "credentials": "file", "project": "p",
             "topic": "wake", "topic-shards": "2", "topic-seconds": "4", "tokens": "on",
         ]
-        #expect(Set(moved.keys) == Set(FCMConfiguration.words.map(\.key)))
+        #expect(Set(moved.keys) == Set(FCMConfiguration.words.map(\.name)))
         let other = try #require(try FCMConfiguration(section: moved))
         #expect(other.endpoint.authority == "127.0.0.1:9" && other.endpoint.isPlain)
         #expect(other.endpoint.authorityFile == "/ca" && other.options.connections == 4)

@@ -39,7 +39,7 @@ struct WebPushConfigurationTests {
         #expect(configuration.connect?.port == 8443)
         #expect(configuration.connect?.address == IPAddress("::1"))
         #expect(configuration.networks.count == 2)
-        let words = Set(WebPushConfiguration.words.map(\.key))
+        let words = Set(WebPushConfiguration.words.map(\.name))
         #expect(
             words == [
                 "key", "subject", "hosts", "body", "ca", "connect", "networks", "per-host",
