@@ -254,7 +254,7 @@ let package = Package(
             [
                 "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeOblivious",
                 "WakeModel",
-                "WakeSodium",
+                "WakeSodium", "CSQLite",
                 "WakeSQLite", "WakeServer", "WakePush",
             ]),
         tests(

@@ -1,3 +1,4 @@
+import Glibc
 import ReveilleTesting
 import Synchronization
 import Testing
@@ -269,16 +270,10 @@ struct AppSourceFaultTests {
     func fullDisk() throws {
         let (world, source) = try world()
         source.publish("red")
-        // SQLITE_FULL for an hour.
-        world.faults.withLock {
-            $0.reach = { [time = world.time] (point) throws(InjectedFault) in
-                if time.now < .seconds(3600), point == .inside(.batch) {
-                    throw InjectedFault(code: 13)
-                }
-            }
-        }
         try world.time.run {
             let client = try world.client(of: source)
+            // For an hour.
+            world.failWrites { [time = world.time] in time.now < .seconds(3600) ? ENOSPC : 0 }
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(1800))
             #expect(await client.sourceCursor == nil)

@@ -1,3 +1,4 @@
+import Glibc
 import ReveilleTesting
 import Synchronization
 import Testing
@@ -58,7 +59,7 @@ struct CrashTests {
             #expect(delivered.count <= 4, "one match at most is delivered twice: point \(point)")
             ids.insert(Set(delivered.map(\.id)).sorted { $0.text < $1.text })
             guard crash.hasCrashed else { break }
-            point += 1
+            point += SimulatedCrash.stride
         }
         #expect(point > 20)
         #expect(ids.count == 1, "the same ids whatever happened")
@@ -87,7 +88,7 @@ struct CrashTests {
             }
             #expect(world.service.rows.isEmpty)
             guard crash.hasCrashed else { break }
-            point += 1
+            point += SimulatedCrash.stride
         }
         #expect(point >= 5)
     }
@@ -121,7 +122,7 @@ struct CrashTests {
             }
             #expect(world.service.rows.isEmpty)
             guard crash.hasCrashed else { break }
-            point += 1
+            point += SimulatedCrash.stride
         }
         #expect(point >= 5)
     }
@@ -129,16 +130,10 @@ struct CrashTests {
     @Test("a full disk moves no cursor, loses no match and is one warning")
     func fullDisk() throws {
         let world = try world()
-        // SQLITE_FULL for an hour.
-        world.faults.withLock {
-            $0.reach = { [time = world.time] (point) throws(InjectedFault) in
-                if time.now < .seconds(3600), point == .inside(.batch) {
-                    throw InjectedFault(code: 13)
-                }
-            }
-        }
         try world.time.run {
             let client = try world.client()
+            // For an hour.
+            world.failWrites { [time = world.time] in time.now < .seconds(3600) ? ENOSPC : 0 }
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(1800))
             #expect(await client.status.sequence == 0)

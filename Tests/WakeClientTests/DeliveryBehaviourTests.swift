@@ -1,3 +1,4 @@
+import Glibc
 import ReveilleTesting
 import Synchronization
 import Testing
@@ -26,13 +27,10 @@ extension BehaviourTests {
         }
         // The power fails between the third batch's commit and the telling.
         let crash = SimulatedCrash(of: world, at: .max)
-        world.faults.withLock {
-            $0.reach = { (point) throws(InjectedFault) in
-                if point == .after(.batch), seen.withLock({ $0.count }) == 3 {
-                    crash.crashNow()
-                }
-                try crash.reach()
-            }
+        world.failWrites {
+            let isChecked = world.events.withLock { $0.contains(.cycleEnded(batches: 3)) }
+            if isChecked { crash.crashNow() }
+            return crash.reach()
         }
         try world.time.run { _ = try? await world.client().synchronize() }
         #expect(seen.withLock { $0 } == [0, 1, 2])
@@ -76,17 +74,12 @@ extension BehaviourTests {
         let world = try World()
         world.secrets.add("visit", Self.secret)
         try world.feed.publish([Self.secret], note: "note")
-        world.faults.withLock {
-            $0.reach = { (point) throws(InjectedFault) in
-                // SQLITE_FULL
-                if point == .inside(.delivery) { throw InjectedFault(code: 13) }
-            }
-        }
+        world.failWrites { world.handler.matches.isEmpty ? 0 : ENOSPC }
         try world.time.run { try await world.live(try world.client(), for: .seconds(86_400)) }
         #expect(world.handler.matches.count == 1)
         #expect(world.handler.warnings.contains(.diskFull))
         // Another process cannot know.
-        world.faults.withLock { $0.reach = { (_) throws(InjectedFault) in } }
+        world.failWrites(nil)
         for _ in 0..<2 { try world.time.run { try await world.client().synchronize() } }
         #expect(world.handler.matches.count == 2)
         #expect(Set(world.handler.matches.map(\.id)).count == 1)

@@ -1,3 +1,4 @@
+import Glibc
 import ReveilleTesting
 import Synchronization
 import Testing
@@ -63,21 +64,13 @@ struct EventTests {
         try world.time.run {
             let client = try client(world)
             try await client.synchronize()
-            world.faults.withLock {
-                $0.reach = { (point) throws(InjectedFault) in
-                    switch point {
-                    case .inside(.delivery), .inside(.postponement), .inside(.warning):
-                        throw InjectedFault(code: 13)
-                    default: break
-                    }
-                }
-            }
+            world.failWrites { ENOSPC }
             let loop = EventLoop(of: client, in: world, acknowledgesAfter: 1)
             loop.start()
             await world.time.sleep(.seconds(3600))
             #expect(loop.matches == ["1"])
             #expect(loop.warnings.count { $0 == .retired } == 1)
-            world.faults.withLock { $0.reach = { (_) throws(InjectedFault) in } }
+            world.failWrites(nil)
             // Something has to ask.
             try await client.synchronize()
             await world.time.sleep(.seconds(86_400))

@@ -182,15 +182,11 @@ struct MeteringTests {
     @Test("killed at any write, no byte that was fetched is forgotten")
     func killed() throws {
         struct Dead: Error {}
-        for point in 0..<12 {
+        for point in stride(from: 0, to: 60, by: SimulatedCrash.stride) {
             let world = try world()
             for _ in 0..<2 { try world.feed.publishCover(digests: 21_504) }
             let left = Countdown(point)
-            world.faults.withLock { faults in
-                faults.reach = { (_) throws(InjectedFault) in
-                    if left.isOver { throw InjectedFault(code: 10) }
-                }
-            }
+            world.failWrites { left.isOver ? EIO : 0 }
             try world.time.run {
                 let client = try? client(world, budget: 1 << 20)
                 _ = try? await client?.synchronize()

@@ -57,7 +57,7 @@ struct AppSourceCycle: CycleSource {
         let oldest = now - max(configuration.retention.wholeSeconds, 0)
         return try profile.save(
             next, matches: Self.stamped(page.batches.flatMap(\.self), at: now),
-            dropBefore: (UInt64(clamping: oldest), oldest), as: .batch)
+            dropBefore: (UInt64(clamping: oldest), oldest))
     }
 
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64 {
@@ -72,7 +72,7 @@ struct AppSourceCycle: CycleSource {
         guard !matches.isEmpty else { return Recheck() }
         let now = environment.wallSeconds()
         let new = try profile.save(
-            profile.record, matches: Self.stamped(matches, at: now), as: .recheck)
+            profile.record, matches: Self.stamped(matches, at: now))
         return Recheck(new: new)
     }
 

@@ -92,7 +92,7 @@ struct BatchChecker {
         let oldest = now - FeedLimits.retainedSeconds
         let new = try profile.save(
             next, matches: batch.matches.map(Match.init), warnings: warnings,
-            dropBefore: (head.firstSequence, oldest), as: .batch)
+            dropBefore: (head.firstSequence, oldest))
         // Now and not at the end of the cycle: the bound holds while a hundred batches come.
         cache.trim(head: head)
         return new

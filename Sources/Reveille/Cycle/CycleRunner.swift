@@ -133,7 +133,7 @@ final class CycleRunner {
         let recheck = try await source.recheck(onLate: setLate)
         var next = profile.record
         next.generation = generation
-        try profile.save(next, warnings: recheck.warnings, as: .recheck)
+        try profile.save(next, warnings: recheck.warnings)
         return recheck.new
     }
 

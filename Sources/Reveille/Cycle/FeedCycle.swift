@@ -78,87 +78,73 @@ struct FeedCycle: CycleSource {
     private func newHead(
         hint: UInt64?, through transport: PacedTransport
     ) async throws(ClientError) -> VerifiedHead {
-        try meter?.countHead()
-        let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
-        let bytes: [UInt8]
+        let fetched: FetchedHead
         do throws(ClientError) {
-            bytes = try await transport.body(of: request).bytes
+            fetched = try await FetchedHead(
+                of: addresses, after: profile.record.cursor, through: transport, counting: meter)
         } catch {
             // A captive portal's page is longer than any head, or elsewhere.
             if error.isOfPortal { try recordRefusal(.badFeed) }
             throw error
         }
-        let verifier = HeadVerifier(cursor: profile.record.cursor, key: addresses.key)
-        let keys =
-            verifier.needsKeys(for: bytes.span) ? try await fetchedKeys(through: transport) : nil
-        let proof = try await fetchedProof(through: transport)
         let now = environment.wallSeconds()
         let verified: VerifiedHead
         do throws(FeedError) {
-            verified = try verify(
-                bytes, keys: try? keys?.get(), by: verifier, against: try? profile.head, now: now,
-                hint: hint)
+            verified = try verify(fetched, against: try? profile.head, now: now, hint: hint)
         } catch {
             // Without the keys it says nothing that a head does not verify.
-            if case .failure(let failure) = keys, error == .badSignature, failure.isTransient {
+            if case .failure(let failure) = fetched.keys, error == .badSignature,
+                failure.isTransient
+            {
                 throw failure
             }
-            try refuse(bytes, error)
+            try refuse(fetched.bytes, error)
             throw ClientError(error)
         }
-        let proven = try addresses.policy.map { policy throws(ClientError) in
-            try HeadProofCheck(policy: policy, profile: profile)
-                .verify(proof, of: bytes, verified, now: now)
-        }
-        try accept(verified, bytes, proven ?? nil, now: now)
+        try accept(verified, fetched.bytes, try proven(fetched, verified, now: now), now: now)
         return verified
     }
 
-    /// The file `proof`: with every head, whether anybody checks it or not.
-    private func fetchedProof(
-        through transport: PacedTransport
-    ) async throws(ClientError) -> Result<[UInt8], ClientError> {
-        let request = FetchRequest(addresses.proof, limit: FeedLimits.proofBytes, purpose: .feed)
+    /// - Returns: nil without a policy of witnesses, and for a head that was proven before.
+    private func proven(
+        _ fetched: FetchedHead, _ verified: VerifiedHead, now: Int64
+    ) throws(ClientError) -> HeadProofVerifier.Verified? {
+        guard let policy = addresses.policy else { return nil }
+        let log = profile.record.log
         do throws(ClientError) {
-            let bytes = try await transport.body(of: request).bytes
-            try meter?.countProof(bytes.count)
-            return .success(bytes)
+            return try fetched.prove(verified, under: policy, after: log, now: now)
         } catch {
-            guard error != .cancelled else { throw .cancelled }
-            return .failure(error)
-        }
-    }
-
-    /// The file `keys`. Its failure matters only when the head does not verify without.
-    private func fetchedKeys(
-        through transport: PacedTransport
-    ) async throws(ClientError) -> Result<[UInt8], ClientError> {
-        try meter?.countHead()
-        let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
-        do throws(ClientError) {
-            return .success(try await transport.body(of: request).bytes)
-        } catch {
-            guard error != .cancelled else { throw .cancelled }
-            return .failure(error)
+            switch error {
+            // The publisher has replaced the proof and not the head yet: the same head was proven.
+            case .unwitnessed(.otherHead):
+                if log != nil, try profile.database.bytes(.head) == fetched.bytes { return nil }
+            case .unwitnessed(.noQuorum): try profile.warnOnce(.noQuorum, .noQuorum)
+            case .unwitnessed(.otherHistory):
+                // Signed by the publisher and the witnesses: it can be shown to others.
+                try? Files.replace(
+                    profile.directory.path + "/evidence-log-proof", with: fetched.proofBytes.span)
+                try profile.warnOnce(.otherHistory, .otherHistory)
+            default: break
+            }
+            throw error
         }
     }
 
     /// Verifies a head, also against all that the newest head before it named.
     private func verify(
-        _ bytes: [UInt8], keys: [UInt8]?, by verifier: HeadVerifier, against known: FeedHead?,
-        now: Int64, hint: UInt64?
+        _ fetched: FetchedHead, against known: FeedHead?, now: Int64, hint: UInt64?
     ) throws(FeedError) -> VerifiedHead {
         func compare(_ head: FeedHead?) throws(FeedError) {
             let sequence = head.flatMap { known?.contradiction(to: $0) }
             if let sequence { throw .fork(sequence: sequence) }
         }
         do throws(FeedError) {
-            let verified = try verifier.verify(bytes.span, keys: keys, now: now, hint: hint)
+            let verified = try fetched.verify(now: now, hint: hint)
             try compare(verified.head)
             return verified
         } catch {
             // Signed, and older: of another history it is more than a rollback.
-            if case .rollback = error { try compare(FeedHead(stored: bytes)) }
+            if case .rollback = error { try compare(FeedHead(stored: fetched.bytes)) }
             throw error
         }
     }
@@ -191,7 +177,7 @@ struct FeedCycle: CycleSource {
         let warnings =
             next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
             + next.mark(.staleCosignature, cosignature)
-        try profile.save(next, head: bytes, warnings: warnings, as: .head)
+        try profile.save(next, head: bytes, warnings: warnings)
     }
 
     private func refuse(_ bytes: [UInt8], _ error: FeedError) throws(ClientError) {
@@ -209,7 +195,7 @@ struct FeedCycle: CycleSource {
     private func recordRefusal(_ trouble: FeedHealth.Trouble) throws(ClientError) {
         var next = profile.record
         let warning = next.health.headRefused(trouble, now: environment.wallSeconds())
-        try profile.save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
+        try profile.save(next, warnings: warning.map { [$0] } ?? [])
     }
 
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64 {
@@ -265,7 +251,7 @@ struct FeedCycle: CycleSource {
             }
             if !found.isEmpty {
                 let matches = found.map(Match.init)
-                new += try profile.save(profile.record, matches: matches, as: .recheck)
+                new += try profile.save(profile.record, matches: matches)
             }
             await Task.yield()
         }

@@ -23,8 +23,6 @@ public struct ClientEnvironment: Sendable {
     package var appExecutor: @Sendable () -> any TaskExecutor
     /// What runs the parts of a client that no actor runs; nil for that of the calling task.
     package var taskExecutor: (any TaskExecutor)?
-    /// Lets the process die in tests; nil outside them.
-    var faultPoint: StateDatabase.FaultPoint?
     /// Learns of the app's work for the client: 1 when some begins, -1 when it ends.
     package var appWork: @Sendable (Int) -> Void = { _ in }
     /// Receives everything that is logged.

@@ -166,7 +166,7 @@ final class Outbox {
         let test = Match(
             id: id, secretID: StateDatabase.testSecret,
             noteBytes: Array("This is a test: nothing was published.".utf8), sequence: 0)
-        try profile.save(profile.record, matches: [test], as: .recheck)
+        try profile.save(profile.record, matches: [test])
         defer {
             // A crash, or a full disk, leaves this to the next start.
             try? profile.database.dropTests(id)
@@ -206,7 +206,7 @@ final class Outbox {
         // Also without a warning, or every start would begin to count again.
         guard next != profile.record else { return }
         do throws(ClientError) {
-            try profile.save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
+            try profile.save(next, warnings: warning.map { [$0] } ?? [])
         } catch {
             // The state cannot be written: warn all the same, and again after a restart.
             profile.keepUnsaved(next)

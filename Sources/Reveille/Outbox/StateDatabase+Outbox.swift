@@ -87,7 +87,7 @@ extension StateDatabase {
     /// Leaves a tombstone with the id of a delivered match; the rest may still lie in the log.
     func markDelivered(_ id: MatchID, now: Int64) throws(ClientError) {
         try write(
-            .delivery, "UPDATE match SET delivered=?, secret_id='', note=x'' WHERE id=?",
+            "UPDATE match SET delivered=?, secret_id='', note=x'' WHERE id=?",
             .integer(max(now, 1)), .blob(id.bytes))
     }
 
@@ -113,7 +113,7 @@ extension StateDatabase {
     }
 
     func dropBackoffs() throws(ClientError) {
-        try write(.postponement, "UPDATE match SET not_before=0 WHERE delivered=0")
+        try write("UPDATE match SET not_before=0 WHERE delivered=0")
     }
 
     /// The name of the secret of a planted match: no secret of a `SecretDirectory` can have it.
@@ -124,13 +124,13 @@ extension StateDatabase {
         let count = try integer("SELECT count(*) FROM match WHERE secret_id='\(Self.testSecret)'")
         if id == nil, count == 0 { return }
         try write(
-            .delivery, "DELETE FROM match WHERE id=? OR secret_id='\(Self.testSecret)'",
+            "DELETE FROM match WHERE id=? OR secret_id='\(Self.testSecret)'",
             .blob(id?.bytes ?? []))
     }
 
     func postpone(_ id: MatchID, failures: Int, until time: Int64) throws(ClientError) {
         try write(
-            .postponement, "UPDATE match SET failures=?, not_before=? WHERE id=?",
+            "UPDATE match SET failures=?, not_before=? WHERE id=?",
             .integer(Int64(failures)), .integer(time), .blob(id.bytes))
     }
 
@@ -180,10 +180,10 @@ extension StateDatabase {
 
     func dropRefusalWarnings() throws(ClientError) {
         let code = Warning.registrationRefused(status: 0).code
-        try write(.warning, "DELETE FROM warning WHERE code=?", .text(code))
+        try write("DELETE FROM warning WHERE code=?", .text(code))
     }
 
     func dropWarning(_ id: Int64) throws(ClientError) {
-        try write(.warning, "DELETE FROM warning WHERE id=?", .integer(id))
+        try write("DELETE FROM warning WHERE id=?", .integer(id))
     }
 }

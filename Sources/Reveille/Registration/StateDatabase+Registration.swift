@@ -69,7 +69,7 @@ extension StateDatabase {
         if kind == .absent, try registration() == nil { return }
         // Read where it is written: of two processes with a first registration, one would lose the
         // instance token under which the other has registered already.
-        let wasThere = try write(.registration) { () throws(ClientError) in
+        let wasThere = try write { () throws(ClientError) in
             let old = try registration()
             let isHere = old?.address == address
             if let old, !isHere { try leave(old, now: now) }
@@ -89,7 +89,7 @@ extension StateDatabase {
     func store(
         _ next: DesiredRegistration?, ifRevision revision: Int64
     ) throws(ClientError) -> Bool {
-        let isCurrent = try write(.acknowledgement) { () throws(ClientError) in
+        let isCurrent = try write { () throws(ClientError) in
             guard try registration()?.revision == revision else { return false }
             if let next { try insert(next) } else { try drop(.registration) }
             return true
@@ -174,7 +174,7 @@ extension StateDatabase {
     func storeFormer(
         _ next: DesiredRegistration?, of attempted: DesiredRegistration
     ) throws(ClientError) {
-        try write(.acknowledgement) { () throws(ClientError) in
+        try write { () throws(ClientError) in
             try setFormer(
                 former().compactMap { one in
                     guard one.desired.instanceToken == attempted.instanceToken else { return one }
@@ -188,7 +188,7 @@ extension StateDatabase {
     func dropExpiredRegistrations(now: Int64) throws(ClientError) {
         let isHeld = { (one: Former) in one.since >= now - Self.longestLife }
         guard try !former().allSatisfy(isHeld) else { return }
-        try write(.acknowledgement) { () throws(ClientError) in
+        try write { () throws(ClientError) in
             try setFormer(former().filter(isHeld))
         }
         try scrub()
@@ -215,7 +215,7 @@ extension StateDatabase {
         var text = Base64URL.encode(bytes.span)
         defer { text.wipe() }
         let record = DistributorRecord(name: name, token: SecretBytes(text))
-        try write(.distributor) { () throws(ClientError) in
+        try write { () throws(ClientError) in
             try set(.distributor, name, secret: .secret(record.token))
         }
         if known != nil { try scrub() }
@@ -224,7 +224,7 @@ extension StateDatabase {
 
     func dropDistributor() throws(ClientError) {
         guard try distributor() != nil else { return }
-        try write(.distributor) { () throws(ClientError) in try drop(.distributor) }
+        try write { () throws(ClientError) in try drop(.distributor) }
         try scrub()
     }
 }

@@ -61,35 +61,22 @@ package struct ProfileDiagnostics {
     }
 
     private func witnesses(
-        _ proof: [UInt8]?, of head: [UInt8], _ verified: VerifiedHead, now: Int64
+        _ fetched: FetchedHead, _ verified: VerifiedHead, now: Int64
     ) -> Witnesses? {
         guard let policy = addresses.policy else { return nil }
-        guard let proof else { return .failed(.unwitnessed(.missing)) }
-        do throws(HeadProofFault) {
-            let cursor = try? database?.feed()?.log
-            let proven = try HeadProofVerifier(policy: policy, cursor: cursor)
-                .verify(proof, of: head, verified, now: now)
+        do throws(ClientError) {
+            let known = try? database?.feed()?.log
+            let proven = try fetched.prove(verified, under: policy, after: known, now: now)
             return .quorum(heads: proven.cursor.size)
-        } catch { return .failed(.unwitnessed(ClientError.ProofFault(error))) }
+        } catch { return .failed(error) }
     }
 
     /// Fetches the head as every cycle does, and keeps nothing of it.
     package func feed(by transport: any ClientTransport) async throws(ClientError) -> Feed {
-        let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
-        let (bytes, response) = try await transport.body(of: request)
-        let verifier = HeadVerifier(cursor: cursor(), key: addresses.key)
-        let needsKeys = verifier.needsKeys(for: bytes.span)
-        var keys: [UInt8]?
-        if needsKeys {
-            let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
-            keys = try? await transport.body(of: request).bytes
-        }
-        let proofRequest = FetchRequest(
-            addresses.proof, limit: FeedLimits.proofBytes, purpose: .feed)
-        let proof = try? await transport.body(of: proofRequest).bytes
+        let fetched = try await FetchedHead(of: addresses, after: cursor(), through: transport)
         let now = environment.wallSeconds()
         let verified = try mapError(ClientError.init) { () throws(FeedError) in
-            try verifier.verify(bytes.span, keys: keys, now: now)
+            try fetched.verify(now: now)
         }
         let tolerance = FeedLimits.clockToleranceSeconds
         return Feed(
@@ -97,9 +84,9 @@ package struct ProfileDiagnostics {
             age: now - verified.head.issued,
             isExpired: verified.head.expires < now - tolerance,
             isFromFuture: verified.head.issued > now + tolerance,
-            lacksKeys: needsKeys && keys.flatMap { try? KeyChain($0.span) } == nil,
-            witnesses: witnesses(proof, of: bytes, verified, now: now),
-            serverAhead: response.date.map { $0 - now },
+            lacksKeys: fetched.lacksKeys,
+            witnesses: witnesses(fetched, verified, now: now),
+            serverAhead: fetched.date.map { $0 - now },
             gatewayKeys: verified.cursor.settings.gatewayKeys)
     }
 

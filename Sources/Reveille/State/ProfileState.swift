@@ -20,8 +20,7 @@ final class ProfileState {
     ) throws(ClientError) {
         directory = try StateDirectory(path)
         let now = environment.wallSeconds()
-        let (database, wasReset) = try Self.openDatabase(
-            in: path, faultPoint: environment.faultPoint, now: now)
+        let (database, wasReset) = try Self.openDatabase(in: path, now: now)
         self.database = database
         let stored = try database.feed()
         var record = stored ?? FeedRecord(position: start, health: FeedHealth(startingAt: now))
@@ -31,16 +30,16 @@ final class ProfileState {
         record.position = position
         self.record = record
         // Silence is counted from the first start, also by a timer that starts a process each time.
-        if stored == nil { try save(record, warnings: wasReset ? [.stateReset] : [], as: .feed) }
+        if stored == nil { try save(record, warnings: wasReset ? [.stateReset] : []) }
     }
 
     /// Puts a damaged database aside and makes a new one: everything is then checked again.
     private static func openDatabase(
-        in directory: String, faultPoint: StateDatabase.FaultPoint?, now: Int64
+        in directory: String, now: Int64
     ) throws(ClientError) -> (StateDatabase, wasReset: Bool) {
         let path = try StateDirectory.checkedDatabase(in: directory)
         do throws(StateDatabase.OpenError) {
-            let database = try StateDatabase(path: path, faultPoint: faultPoint)
+            let database = try StateDatabase(path: path)
             // The process before may have died first. Without room it is left to the next start.
             try? database.dropTests()
             try? database.scrub()
@@ -52,7 +51,7 @@ final class ProfileState {
             try? Files.rename(path + suffix, to: path + ".damaged-\(now)" + suffix)
         }
         return try mapError(\.clientError) { () throws(StateDatabase.OpenError) in
-            (try StateDatabase(path: path, faultPoint: faultPoint), true)
+            (try StateDatabase(path: path), true)
         }
     }
 
@@ -61,9 +60,9 @@ final class ProfileState {
     @discardableResult
     func save(
         _ next: FeedRecord, head: [UInt8]? = nil, matches: [Match] = [], warnings: [Warning] = [],
-        dropBefore: (sequence: UInt64, time: Int64)? = nil, as name: StatePoint.Write
+        dropBefore: (sequence: UInt64, time: Int64)? = nil
     ) throws(ClientError) -> Int {
-        let new = try database.write(name) { () throws(ClientError) in
+        let new = try database.write { () throws(ClientError) in
             try database.update(next)
             if let head { try database.set(.head, bytes: head) }
             let new = try database.insert(matches)
@@ -75,8 +74,9 @@ final class ProfileState {
             return new
         }
         record = next
-        if name == .batch { noteTraces() }
-        if new > 0 || !warnings.isEmpty || name == .batch { outboxEvent.signal() }
+        let isBatch = dropBefore != nil
+        if isBatch { noteTraces() }
+        if new > 0 || !warnings.isEmpty || isBatch { outboxEvent.signal() }
         return new
     }
 
@@ -89,7 +89,7 @@ final class ProfileState {
     func warnOnce(_ occasion: FeedRecord.Warned, _ warning: Warning?) throws(ClientError) {
         var next = record
         let warnings = next.mark(occasion, warning)
-        if next != record { try save(next, warnings: warnings, as: .feed) }
+        if next != record { try save(next, warnings: warnings) }
     }
 
     /// The newest head that was accepted; nil before the first.
@@ -109,14 +109,14 @@ final class ProfileState {
         var next = record
         next.isForked = true
         let warnings = next.mark(.fork, .fork(sequence: sequence))
-        try save(next, warnings: warnings, as: .feed)
+        try save(next, warnings: warnings)
     }
 
     /// Begins the source again; secrets, registration, matches and evidence stay.
     func restart(now: Int64) throws(ClientError) {
         let next = FeedRecord(
             position: record.position.restarted, health: FeedHealth(startingAt: now))
-        try database.write(.feed) { () throws(ClientError) in
+        try database.write { () throws(ClientError) in
             try database.update(next)
             try database.drop(.head)
         }
@@ -128,7 +128,7 @@ final class ProfileState {
         var next = record
         let warning = next.silence(now: now)
         guard next != record else { return }
-        try save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
+        try save(next, warnings: warning.map { [$0] } ?? [])
     }
 
     /// Keeps a row that the disk has no room for, until the process ends.

@@ -90,6 +90,6 @@ extension StateDatabase {
     }
 
     func save(_ quota: DailyQuota) throws(ClientError) {
-        try write(.traffic) { () throws(ClientError) in try set(.quota, quota) }
+        try write { () throws(ClientError) in try set(.quota, quota) }
     }
 }

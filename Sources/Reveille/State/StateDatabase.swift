@@ -12,9 +12,6 @@ final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
     static let version: Int64 = 7
 
-    /// Called at every point where a process may die between two writes; tests throw here.
-    typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
-
     enum OpenError: Error {
         /// No database of this library, or a broken one.
         case damaged
@@ -30,11 +27,9 @@ final class StateDatabase {
     }
 
     private let database: Database
-    private let faultPoint: FaultPoint?
 
     /// Opens the file, or makes it.
-    init(path: String, faultPoint: FaultPoint? = nil) throws(OpenError) {
-        self.faultPoint = faultPoint
+    init(path: String) throws(OpenError) {
         // Made here and not by SQLite: for its owner alone, whatever the umask. SQLite gives its
         // log files the same mode (sqlite.org/src, `findCreateFileMode`).
         let status = try? FileStatus(of: path)
@@ -130,18 +125,9 @@ final class StateDatabase {
 
     /// Runs `body` in one durable transaction.
     func write<Result>(
-        _ name: StatePoint.Write, _ body: () throws(ClientError) -> Result
+        _ body: () throws(ClientError) -> Result
     ) throws(ClientError) -> Result {
-        try reach(.before(name))
-        let result = try database.transaction { () throws(ClientError) in
-            let result = try body()
-            try reach(.inside(name))
-            return result
-        } failure: {
-            ClientError($0)
-        }
-        try reach(.after(name))
-        return result
+        try database.transaction(body) { ClientError($0) }
     }
 
     enum Value {
@@ -152,8 +138,8 @@ final class StateDatabase {
     }
 
     /// Runs one statement in a durable transaction of its own.
-    func write(_ name: StatePoint.Write, _ sql: String, _ values: Value...) throws(ClientError) {
-        try write(name) { () throws(ClientError) in try execute(sql, rows: [values]) }
+    func write(_ sql: String, _ values: Value...) throws(ClientError) {
+        try write { () throws(ClientError) in try execute(sql, rows: [values]) }
     }
 
     /// Runs one statement; for use inside a transaction.
@@ -204,7 +190,6 @@ final class StateDatabase {
 
     /// The same; a failed attempt is the caller's to repeat.
     func wipeFreeSpace() throws(ClientError) {
-        try reach(.before(.scrub))
         try mapError(ClientError.init) { () throws(SQLiteError) in
             // A full disk has no room for a copy, but emptying the log needs none.
             let copied = Result { () throws(SQLiteError) in try database.execute("VACUUM") }
@@ -215,17 +200,10 @@ final class StateDatabase {
 
     /// Leaves an empty database.
     func eraseAll() throws(ClientError) {
-        try write(.feed) { () throws(ClientError) in
+        try write { () throws(ClientError) in
             for table in ["state", "match", "warning"] { try execute("DELETE FROM \(table)") }
         }
         try scrub()
-    }
-
-    private func reach(_ point: StatePoint) throws(ClientError) {
-        guard let faultPoint else { return }
-        try mapError({ ClientError(SQLiteError(code: $0.code)) }) { () throws(InjectedFault) in
-            try faultPoint(point)
-        }
     }
 }
 
@@ -246,23 +224,4 @@ extension Statement {
             try secret.withSpan { (bytes) throws(SQLiteError) in try bind(index, blob: bytes) }
         }
     }
-}
-
-/// The progress of a write to the state.
-enum StatePoint: Sendable, Equatable {
-    enum Write: Sendable, Equatable {
-        case feed, head, batch, recheck, registration, acknowledgement, postponement, delivery
-        case warning, scrub, traffic, distributor
-    }
-
-    case before(Write)
-    /// In the transaction, not committed.
-    case inside(Write)
-    /// Durable, and not yet reported.
-    case after(Write)
-}
-
-/// A failure that tests throw at a `StatePoint`: a result code of SQLite.
-struct InjectedFault: Error {
-    let code: Int32
 }

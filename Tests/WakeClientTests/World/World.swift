@@ -19,7 +19,6 @@ final class World: Sendable {
     /// The service's answer to requests of the stream; nil for a stream with its first event.
     let streamAnswer: Override
     let events = Mutex<[ClientLogEvent]>([])
-    let faults = Mutex(Faults())
 
     init(
         seed: UInt64 = 1, settings: FeedSettings = FeedSettings(pollSeconds: 3600, spreadSeconds: 0)
@@ -60,9 +59,6 @@ final class World: Sendable {
             resumes: ResumeNotifier { time.observe($0) },
             randomUnit: { time.randomUnit() }, randomBytes: { time.randomBytes($0) },
             executor: { time.executor }, appExecutor: { time.tasks },
-            faultPoint: { (point) throws(InjectedFault) in
-                try self.faults.withLock { $0.reach }(point)
-            },
             log: { event in self.events.withLock { $0.append(event) } })
     }
 
@@ -77,6 +73,11 @@ final class World: Sendable {
         try WakeClient(
             configuration(channel), secrets: secrets, handler: handler, environment: environment)
     }
+
+    deinit { failWrites(nil) }
+
+    /// Lets writes to the state fail by the number of errno(3) that `rule` returns, 0 for none.
+    func failWrites(_ rule: StateWrites.Rule?) { StateWrites.set(rule, below: stateDirectory) }
 
     /// Every file of the state, as it is on disk.
     func stateFiles() throws -> [String: [UInt8]] {
@@ -115,11 +116,6 @@ final class Override: Sendable {
     ) -> Result {
         answer.withLock(body)
     }
-}
-
-/// Where the process is to die.
-struct Faults {
-    var reach: @Sendable (StatePoint) throws(InjectedFault) -> Void = { _ in }
 }
 
 /// Secrets in memory, as an app would keep them.
