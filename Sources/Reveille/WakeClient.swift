@@ -84,7 +84,7 @@ public actor WakeClient {
         outbox = Outbox(
             profile, handler: handler, returned: returned,
             hidesSequence: source is AppSourceCycle, in: environment)
-        runner = CycleRunner(source, profile, in: environment)
+        runner = CycleRunner(source, profile, outbox, in: environment)
         if gatewayKeys != nil { registration.renewsHeads(by: runner) }
         scheduler = CycleScheduler(
             profile, runner: runner, outbox: outbox, wakes: wakes, in: environment)
@@ -191,8 +191,8 @@ public actor WakeClient {
 
     private func listen() async -> ClientError? {
         let isOfFeed = source is FeedCycle
-        await stream?.listen { event, isFirst in
-            scheduler.receive(event, isFirst: isFirst, isOfFeed: isOfFeed)
+        await stream?.listen { item, isFirst in
+            scheduler.receive(item.event, at: item.time, isFirst: isFirst, isOfFeed: isOfFeed)
         }
         return nil
     }
@@ -263,7 +263,9 @@ public actor WakeClient {
     /// cycle runs ask for one more. `push` and `wake` wait at random for up to the spread, and are
     /// dropped while the publisher has wakes paused or after `unregister`; other reasons begin at
     /// once.
-    public nonisolated func wake(_ reason: SyncReason = .push) { wakes.add(reason) }
+    public nonisolated func wake(_ reason: SyncReason = .push) {
+        wakes.add(reason, at: environment.uptime())
+    }
 
     /// Checks the retained batches, or what a `DataSource` keeps, again if the app has more to
     /// search for since the last time. Makes no request; returns the number of new matches.
@@ -317,9 +319,9 @@ public actor WakeClient {
         return subscriber.hold(for: runner.cyclesBegun, now: environment.uptime())
     }
 
-    func end(_ id: MatchID, _ end: DeliveryTicket.End) {
+    func end(_ id: MatchID, _ end: DeliveryTicket.End) async {
         do throws(ClientError) {
-            try outbox.end(id, end)
+            try await outbox.end(id, end)
         } catch {
             // It is recorded when there is room.
             if error == .diskFull { outbox.reportFullDisk() }

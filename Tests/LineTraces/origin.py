@@ -5,14 +5,17 @@ and one for the service, so that the stranger knows which packets are whose. Rec
 are the times of its accept, its requests, its answers and its end, and how many bytes they had.
 
 A client's story: the head of the first batches; then, each time the connections of the feed have ended,
-a newer head and a wake on the event stream, as often as there are rounds. The process talks to its
-parent by a pipe:
+a newer head and a wake on the event stream, as often as there are rounds. With a time to hold batches back,
+head and wake come within the check instead: when its last batch is asked for, which is answered that much
+later. The process talks to its parent by a pipe:
 
-    ("open", name, rounds, registers)  →  ("opened", name, feed's port, service's port)
-                                       →  ("over", name)  when the story is over
-    ("close", name)                    →  ("closed", name, trace)
+    ("open", name, rounds, registers, hold)  →  ("opened", name, feed's port, service's port)
+                                             →  ("over", name)  when the story is over
+    ("close", name)                          →  ("closed", name, trace)
 """
 
+import heapq
+import itertools
 import os
 import selectors
 import socket
@@ -40,8 +43,8 @@ class Feed:
 class Client:
     """One client: its addresses, where its story is, and what was seen of it."""
 
-    def __init__(self, name, rounds, registers):
-        self.name, self.rounds, self.registers = name, rounds, registers
+    def __init__(self, name, rounds, registers, hold):
+        self.name, self.rounds, self.registers, self.hold = name, rounds, registers, hold
         self.round, self.trace = 0, []
         # Open connections to the feed, and the stream's; programs that wait for the end of the story.
         self.fetching, self.stream, self.held = 0, None, []
@@ -67,8 +70,8 @@ class Origin:
         self.first = len(feed.batches) - len(feed.heads) + 1
         self.selector = selectors.DefaultSelector()
         self.clients, self.listeners = {}, {}
-        # Times of wakes, and clients that have ended.
-        self.due, self.closing = [], []
+        # What is to be done at a time, and clients that have ended.
+        self.due, self.numbers, self.closing = [], itertools.count(), []
         self.selector.register(pipe, selectors.EVENT_READ, self.order)
         # Programs of matches that ask whether they may end.
         listener = socket.socket(socket.AF_UNIX)
@@ -79,18 +82,20 @@ class Origin:
     def serve(self):
         while True:
             now = time.monotonic()
-            wait = max(0, min(self.due)[0] - now) if self.due else None
+            wait = max(0, self.due[0][0] - now) if self.due else None
             ready = self.selector.select(0 if self.closing else wait)
             for key, _ in ready:
                 key.data()
             # What a client sent before it ended is read first.
             while self.closing and not ready:
                 self.close(self.closing.pop())
-            now = time.monotonic()
-            for entry in [entry for entry in self.due if entry[0] <= now]:
-                self.due.remove(entry)
-                if entry[1] in self.clients:
-                    self.wake(self.clients[entry[1]])
+            while self.due and self.due[0][0] <= time.monotonic():
+                *_, client, act = heapq.heappop(self.due)
+                if self.clients.get(client.name) is client:
+                    act()
+
+    def later(self, seconds, client, act):
+        heapq.heappush(self.due, (time.monotonic() + seconds, next(self.numbers), client, act))
 
     def order(self):
         try:
@@ -162,10 +167,14 @@ class Origin:
         if connection.role == "registration":
             return self.send(connection, ANSWER % (b"204 No Content", 0))
         body = self.feed.file(path, client.round)
+        status = b"200 OK" if body is not None else b"404 Not Found"
+        answer = ANSWER % (status, len(body or b"")) + (body or b"")
         if "/b/" in path:
             client.batches.add(path)
-        status = b"200 OK" if body is not None else b"404 Not Found"
-        return self.send(connection, ANSWER % (status, len(body or b"")) + (body or b""))
+            if client.hold and len(client.batches) == self.first + client.round:
+                self.later(client.hold, client, lambda: self.send(connection, answer))
+                return self.wake(client) if client.round < client.rounds else None
+        return self.send(connection, answer)
 
     def send(self, connection, answer):
         connection.peer.setblocking(True)
@@ -180,10 +189,13 @@ class Origin:
         client = connection.client
         if connection.role == "feed":
             client.fetching -= 1
-            if client.fetching == 0:
+            if client.fetching == 0 and client.hold:
+                client.isChecked = len(client.batches) == self.first + client.rounds
+                client.rounds = 0 if client.isChecked else client.rounds
+            elif client.fetching == 0:
                 client.isChecked = True
                 if client.rounds > 0:
-                    self.due.append((time.monotonic() + PAUSE, client.name))
+                    self.later(PAUSE, client, lambda: self.wake(client))
                 if client.round == 0:
                     # Nothing is missed: the first event of a stream says what the client knows.
                     self.event(client)

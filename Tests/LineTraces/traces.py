@@ -2,8 +2,9 @@
 """What the line tells about a match: traces of many clients with a match and as many without, and how well
 anything in them tells the one from the other.
 
-usage: traces.py --programs DIR [--clients N] [--modes sync,run] [--handlers 0,0.03,5]
+usage: traces.py --programs DIR [--clients N] [--modes sync,run] [--handlers 0,0.03,5,fail]
                  [--registrations no,due] [--control] [--seed N] [--pace SECONDS]
+                 [--compare match|none|unreadable|secrets] [--secrets N] [--flush MS] [--hold SECONDS]
        traces.py --programs DIR --order [--control]
 
 Clients of both classes start in random order, PACE seconds apart. Each fetches three batches, in `run`
@@ -11,6 +12,11 @@ two more after wakes; a client with a match finds one in each. A registration th
 ten minutes. Printed is for every feature of a trace the area under the ROC curve with its interval of
 95 %, and that of a classifier of all features. Fails where a feature tells more than 0.55 and the
 interval, widened for the number of features (Bonferroni), leaves out chance.
+
+--hold has the wakes of `run` come within a check, whose last batch is answered so much later: with a program
+of 1.5 s and 0.6 s the program ends within the next check. --flush is a disk whose flushes take longer.
+--compare has other classes than clients with and without a match: `none` two that are alike, which tells how
+far chance goes; `unreadable` one whose secrets are open to others; `secrets` one with N secrets.
 
 --order compares no times: it holds the programs of matches back until the stories are over, and fails
 when a trace of a client with a match has another order, other sizes or other ends than one without, or
@@ -48,8 +54,8 @@ LIMIT = 0.55
 class Site:
     """A feed, and a profile of each class to copy."""
 
-    def __init__(self, programs, folder, hasRegistrations):
-        self.programs, self.folder = programs, folder
+    def __init__(self, programs, folder, options):
+        self.programs, self.folder, self.options = programs, folder, options
         made = self.run("reveille", "init", f"{folder}/site")
         self.key = made.split("feed key: ")[1].split()[0]
         found = [secrets.token_hex(32) for _ in range(FIRST + ROUNDS)]
@@ -64,7 +70,7 @@ class Site:
         batches = {file.name: file.read_bytes() for file in (files / "b").iterdir()}
         self.origin = Watch(origin.Feed(heads, (files / "keys").read_bytes(), batches), folder)
         for kind in CLASSES:
-            self.makeProfile(kind, found, hasRegistrations)
+            self.makeProfile(kind, found, "due" in options.registrations)
 
     def run(self, program, *words, given=""):
         return subprocess.run([f"{self.programs}/{program}", *words], input=given, text=True,
@@ -73,11 +79,17 @@ class Site:
     def makeProfile(self, kind, found, hasRegistration):
         state = f"{self.folder}/{kind}"
         ports = self.origin.open(kind, 0, False)
-        own = found if kind == "match" else [secrets.token_hex(32) for _ in found]
+        compared = self.options.compare if kind == "match" else "none"
+        own = found if compared == "match" else [secrets.token_hex(32) for _ in found]
+        if self.options.compare == "secrets":
+            count = self.options.secrets if kind == "match" else 1
+            own = [secrets.token_hex(32) for _ in range(count)]
         self.run("reveille-client", "init", "--state", state, "--key", self.key,
                  "--feed", feedURL(ports), "--service", serviceURL(ports))
         self.run("reveille-client", "secrets", "add", "visit", "--state", state,
                  given="\n".join(own))
+        if compared == "unreadable":
+            os.chmod(f"{state}/secrets", 0o755)
         if hasRegistration:
             self.run("reveille-client", "register", "apns", "--state", state,
                      given=secrets.token_hex(32))
@@ -86,7 +98,11 @@ class Site:
     def profile(self, kind, name, ports, isDue):
         """A profile of this class with addresses of its own."""
         state = f"{self.folder}/{name}"
-        shutil.copytree(f"{self.folder}/{kind}", state, symlinks=True,
+        def copy(source, target):
+            # Nothing changes a secret, and there may be thousands.
+            (os.link if "/secrets/" in source else shutil.copy2)(source, target)
+
+        shutil.copytree(f"{self.folder}/{kind}", state, symlinks=True, copy_function=copy,
                         ignore=shutil.ignore_patterns("lock", "control"))
         file = pathlib.Path(f"{state}/client.conf")
         lines = {"feed": feedURL(ports), "key": self.key, "service": serviceURL(ports)}
@@ -131,8 +147,8 @@ class Watch:
                 return answer[2:]
             self.over.add(answer[1])
 
-    def open(self, name, rounds, registers):
-        return self.ask("open", name, rounds, registers)
+    def open(self, name, rounds, registers, hold=0):
+        return self.ask("open", name, rounds, registers, hold)
 
     def close(self, name):
         return self.ask("close", name)[0]
@@ -155,7 +171,8 @@ class Campaign:
     def words(self, name, state, ports):
         program = f"python3 {FOLDER}/program.py {self.site.origin.socket} {name} {ports[0]}"
         if self.handler is not None:
-            program = f"sleep {self.handler}" if float(self.handler) > 0 else "true"
+            known = {"0": "true", "fail": "false"}
+            program = known.get(self.handler, f"sleep {self.handler}")
         if self.options.control:
             return [f"{self.site.programs}/store-worker", "deliver-first", state, self.site.key,
                     feedURL(ports), serviceURL(ports), self.mode, *program.split()]
@@ -164,14 +181,29 @@ class Campaign:
 
     def start(self, kind, number):
         name = f"{self.mode}-{self.handler}-{self.isDue}-{number}"
-        ports = self.site.origin.open(name, ROUNDS if self.mode == "run" else 0, self.isDue)
+        rounds, hold = (ROUNDS, self.options.hold) if self.mode == "run" else (0, 0)
+        ports = self.site.origin.open(name, rounds, self.isDue, hold)
         state = self.site.profile(kind, name, ports, self.isDue)
         output = open(f"{self.site.folder}/{name}.log", "wb")
         # Clients end with this process, however it ends.
         words = ["setpriv", "--pdeathsig", "KILL", *self.words(name, state, ports)]
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                 env=self.environment())
         output.close()
         self.running[name] = (child, kind, state, False)
+
+    def environment(self):
+        if self.options.flush == 0:
+            return None
+        return {**os.environ, "LD_PRELOAD": slowFlush(self.site.folder),
+                "SLOW_FLUSH_MICROSECONDS": str(int(self.options.flush * 1000))}
+
+    def expected(self, kind):
+        """The exit status of a client that did what it should."""
+        if self.mode == "run" or kind == "plain":
+            return 0
+        status = {"match": 10, "unreadable": 74}.get(self.options.compare, 0)
+        return 74 if status == 10 and self.handler == "fail" else status
 
     def step(self):
         """Ends what is over."""
@@ -183,8 +215,7 @@ class Campaign:
                     self.running[name] = (child, kind, state, True)
                 continue
             del self.running[name]
-            expected = {"sync": {"plain": 0, "match": 10}[kind], "run": 0}[self.mode]
-            if not self.options.control and child.returncode != expected:
+            if not self.options.control and child.returncode != self.expected(kind):
                 log = pathlib.Path(f"{self.site.folder}/{name}.log").read_text()
                 sys.exit(f"{name} of {kind} ended with {child.returncode}:\n{log}")
             self.traces[kind].append(self.site.origin.close(name))
@@ -203,6 +234,15 @@ class Campaign:
             self.step()
             time.sleep(0.02)
         return self.traces
+
+
+def slowFlush(folder):
+    """The library by which flushes take longer."""
+    library = f"{folder}/slow-flush.so"
+    if not os.path.exists(library):
+        source = FOLDER.parent / "Benchmarks/SlowFlush/slow-flush.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
+    return library
 
 
 def shape(trace):
@@ -273,7 +313,7 @@ def measure(title, traces, seed):
 
 
 def report(title, count, areas):
-    print(f"\n{title}: {count} with a match, {count} without")
+    print(f"\n{title}: {count} of each class")
     wide = statistics.NormalDist().inv_cdf(1 - 0.05 / 2 / len(areas))
     isTold = False
     for name, (area, error, match, plain) in sorted(
@@ -320,13 +360,18 @@ def main():
     parser.add_argument("--order", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pace", type=float, default=0.25)
+    parser.add_argument("--compare", default="match",
+                        choices=["match", "none", "unreadable", "secrets"])
+    parser.add_argument("--secrets", type=int, default=10000)
+    parser.add_argument("--flush", type=float, default=0)
+    parser.add_argument("--hold", type=float, default=0)
     options = parser.parse_args()
     if options.order:
         options.clients, options.handlers, options.pace = 4, "held", 0
     faults, pooled = False, collections.defaultdict(list)
     registrations = options.registrations.split(",")
     with tempfile.TemporaryDirectory() as folder:
-        site = Site(options.programs, folder, "due" in registrations)
+        site = Site(options.programs, folder, options)
         for mode in options.modes.split(","):
             for registration in registrations:
                 for handler in options.handlers.split(","):
@@ -355,7 +400,7 @@ def main():
     if options.control:
         print("\na client that delivers first is caught")
     elif faults:
-        sys.exit("\nthe line tells of matches")
+        sys.exit("\nthe line tells the classes apart")
 
 
 if __name__ == "__main__":

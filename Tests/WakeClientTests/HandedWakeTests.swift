@@ -30,7 +30,7 @@ struct HandedWakeTests {
             let before = heads(world).count
             let sequence = try world.feed.publish([Self.secret])
             for _ in 0..<1000 { client.wake(.wake(hint: sequence)) }
-            await world.time.sleep(.seconds(1))
+            await world.time.sleep(.seconds(2))
             #expect(world.handler.matches.count == 1)
             #expect((1...2).contains(heads(world).count - before))
             running.cancel()
@@ -47,7 +47,7 @@ struct HandedWakeTests {
             await world.time.sleep(.seconds(100))
             world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(5)) }
             client.wake(.manual)
-            await world.time.sleep(.seconds(1))
+            await world.time.sleep(.seconds(2))
             try world.feed.publish([Self.secret])
             client.wake(.manual)
             await world.time.sleep(.seconds(30))
@@ -68,7 +68,7 @@ struct HandedWakeTests {
             // Only the wake knows that there is more than this head says.
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
-            await world.time.sleep(.seconds(1))
+            await world.time.sleep(.seconds(2))
             world.feed.tamper(nil)
             await world.time.sleep(.seconds(200))
             #expect(world.handler.matches.count == 1)
@@ -105,7 +105,7 @@ struct HandedWakeTests {
             await world.time.sleep(.seconds(3000))
             #expect(heads(world).count == before)
             client.wake(.manual)
-            await world.time.sleep(.seconds(1))
+            await world.time.sleep(.seconds(2))
             #expect(heads(world).count == before + 1)
             running.cancel()
             _ = await running.result

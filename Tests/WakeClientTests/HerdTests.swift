@@ -123,7 +123,7 @@ struct HerdTests {
                 await world.time.sleep(.seconds(7200))
                 let newer = try world.feed.publish([Self.secret + [1]])
                 world.network.broadcast(World.event(newer))
-                await world.time.sleep(.seconds(1))
+                await world.time.sleep(.seconds(2))
                 #expect(await client.status.sequence == newer)
             }
         }
@@ -140,7 +140,7 @@ struct HerdTests {
                 await world.time.sleep(.seconds(1000))
                 let (heads, streams) = (world.headFetches.count, Self.streams(world))
                 world.time.suspend(for: .seconds(seconds))
-                await world.time.sleep(.seconds(1))
+                await world.time.sleep(.seconds(2))
                 #expect(world.headFetches.count == heads + 1)
                 #expect(Self.streams(world) == streams + 1)
                 #expect(world.network.openStreams == 1)

@@ -181,7 +181,6 @@ struct MeteringTests {
 
     @Test("killed at any write, no byte that was fetched is forgotten")
     func killed() throws {
-        struct Dead: Error {}
         for point in stride(from: 0, to: 60, by: SimulatedCrash.stride) {
             let world = try world()
             for _ in 0..<2 { try world.feed.publishCover(digests: 21_504) }
@@ -191,6 +190,7 @@ struct MeteringTests {
                 let client = try? client(world, budget: 1 << 20)
                 _ = try? await client?.synchronize()
             }
+            world.failWrites(nil)
             let came = world.network.bytesDelivered
             #expect(try counted(world) >= came, "killed at write \(point)")
         }

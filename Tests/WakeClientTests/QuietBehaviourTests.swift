@@ -247,42 +247,115 @@ extension BehaviourTests {
         #expect(seen.count == 2 && Set(seen).count == 2 && !seen.contains([]))
     }
 
-    /// A first check of three batches.
-    /// - Parameter work: the time that each save of a head or a batch takes.
-    private static func checked(
-        isMatching: Bool = false, work: Duration = .zero
-    ) throws -> (requests: [Duration], wipes: Int) {
+    /// The times of the requests of a first check of three batches.
+    /// - Parameter work: the time that each write to the state takes.
+    private static func requests(work: Duration) throws -> [Duration] {
         let world = try World()
-        if isMatching { world.secrets.add("visit", secret) }
         for note in ["one", "two", "three"] { try world.feed.publish([secret], note: note) }
-        let wipes = Mutex(0)
         let time = world.time
-        world.faults.withLock {
-            $0.reach = { point in
-                switch point {
-                case .inside(.head), .inside(.batch): time.suspend(for: work, isTold: false)
-                case .before(.scrub): wipes.withLock { $0 += 1 }
-                default: break
-                }
+        try world.time.run {
+            let client = try world.client()
+            world.failWrites {
+                time.suspend(for: work, isTold: false)
+                return 0
             }
+            _ = try await client.synchronize()
         }
-        try world.time.run { _ = try await world.client().synchronize() }
-        #expect(world.handler.matches.count == (isMatching ? 3 : 0))
-        return (world.network.traces.map(\.time), wipes.withLock { $0 })
+        return world.network.requestTimes(to: .feed)
     }
 
     @Test("requests: the time of the next does not tell how long it took to store an answer")
     func pace() throws {
-        let quick = try Self.checked().requests
+        let quick = try Self.requests(work: .zero)
         #expect(quick.count == 6, "head, keys, proof, batches")
-        #expect(try Self.checked(work: .milliseconds(30)).requests == quick)
+        let slow = try Self.requests(work: .milliseconds(3))
+        #expect(
+            zip(slow.dropFirst(), slow).map { $0 - $1 }
+                == zip(quick.dropFirst(), quick).map { $0 - $1 })
     }
 
-    @Test("files: a check wipes them as often without a match as with one")
-    func wipes() throws {
-        let plain = try Self.checked().wipes
-        #expect(plain > 1, "at the start, and after the check")
-        #expect(try Self.checked(isMatching: true).wipes == plain)
+    /// Delivers after a while, or not.
+    private struct Worker: MatchHandler {
+        let time: SimulatedTime
+        /// nil fails.
+        let work: Duration?
+
+        func didFind(_ match: Match) async throws {
+            guard let work else { throw RecordingHandler.Refusal() }
+            await time.sleep(work)
+        }
+
+        func didWarn(_ warning: Warning) {}
+    }
+
+    /// The times of the requests of four checks: within each of the first three, when its batch is
+    /// asked for, the host of the feed publishes and sends a wake.
+    private static func wokenWithin(isMatching: Bool, work: Duration?) throws -> [Duration] {
+        let world = try World()
+        if isMatching { world.secrets.add("visit", secret) }
+        let left = Mutex(3)
+        try world.feed.publish([secret], note: "note 3")
+        world.feed.tamper { path, bytes in
+            guard path.hasPrefix("b/") else { return nil }
+            let number = left.withLock { left in
+                left -= 1
+                return left
+            }
+            if number >= 0 {
+                let sequence = try? world.feed.publish([secret], note: "note \(number)")
+                world.network.broadcast(World.event(sequence ?? 0))
+            }
+            return .init(body: bytes, delay: .milliseconds(600))
+        }
+        try world.time.run {
+            let client = try WakeClient(
+                world.configuration(.stream), secrets: world.secrets,
+                handler: Worker(time: world.time, work: work), environment: world.environment)
+            world.failWrites {
+                world.time.suspend(for: .milliseconds(2), isTold: false)
+                return 0
+            }
+            try await world.live(client, for: .seconds(30))
+            #expect(await client.status.sequence == 4)
+        }
+        world.feed.tamper(nil)
+        return world.network.requestTimes(to: .feed)
+    }
+
+    @Test(
+        "requests: a wake within a check shows no match, however long its handler takes, if it ends",
+        arguments: [.zero, .milliseconds(1500), .seconds(3), nil] as [Duration?])
+    func wokenWithin(work: Duration?) throws {
+        let plain = try Self.wokenWithin(isMatching: false, work: work)
+        #expect(plain.count == 13, "head, keys, proof, batch; three times head, proof, batch")
+        #expect(try Self.wokenWithin(isMatching: true, work: work) == plain)
+    }
+
+    @Test("requests: secrets that cannot be read show in none, and are checked when they can be")
+    func unreadable() throws {
+        var times: [[Duration]] = []
+        for isReadable in [true, false] {
+            let world = try World()
+            let secrets = SecretDirectory(stateDirectory: world.stateDirectory)
+            try world.time.run {
+                let client = try WakeClient(
+                    world.configuration(.stream), secrets: secrets, handler: world.handler,
+                    environment: world.environment)
+                try secrets.add(Self.secret, named: "visit")
+                if !isReadable { _ = unsafe chmod(world.stateDirectory + "/secrets", 0o755) }
+                try await world.live(client, for: .seconds(3 * 3600)) {
+                    await world.time.sleep(.seconds(60))
+                    let sequence = try world.feed.publish([Self.secret], note: "note")
+                    world.network.broadcast(World.event(sequence))
+                    await world.time.sleep(.seconds(3600))
+                    #expect(world.handler.matches.isEmpty == !isReadable)
+                    _ = unsafe chmod(world.stateDirectory + "/secrets", 0o700)
+                }
+            }
+            #expect(world.handler.matches.count == 1)
+            times.append(world.network.requestTimes(to: .feed))
+        }
+        #expect(times[0] == times[1])
     }
 
     @Test("no push available: the stream alone and polling alone do, without any registration")

@@ -42,7 +42,7 @@ struct SeparationTests {
                 try await world.live(try world.client(), for: .seconds(603))
             }
             let head = try #require(world.headFetches.first { $0 >= start })
-            #expect(head - start < .seconds(1))
+            #expect(head - start == PacedTransport.firstStep)
             #expect(world.registrations.count == 2)
             waits.append(try #require(world.registrations.last) - head)
         }

@@ -128,17 +128,52 @@ struct WithheldBatchTests {
         #expect(Set(notes(world)) == ["withheld", "later"])
     }
 
-    @Test("a server that fails for everything is asked three times a cycle, not for every batch")
-    func patience() throws {
+    @Test(
+        "a server that fails for everything is asked four times a cycle, however it fails",
+        arguments: [503, 404, 403])
+    func patience(status: Int) throws {
         let world = try world()
         for _ in 0..<10 { try world.feed.publishCover() }
-        world.feed.tamper { path, _ in path == "head" ? nil : .init(status: 503) }
+        world.feed.tamper { path, _ in path == "head" ? nil : .init(status: status) }
         try world.time.run {
             let before = world.network.traces.count
-            await #expect(throws: ClientError.httpStatus(503, retryAfter: nil)) {
+            await #expect(throws: ClientError.httpStatus(status, retryAfter: nil)) {
                 try await world.client().synchronize()
             }
-            #expect(world.network.traces.count == before + 5)
+            #expect(world.network.traces.count == before + 6, "head, proof and four batches")
+        }
+    }
+
+    @Test("a host that has lost some in a row has the others checked in the end")
+    func lost() throws {
+        let world = try world()
+        for _ in 4...20 { try world.feed.publishCover() }
+        withhold([2, 3, 4, 5, 6], .missing, in: world)
+        try world.time.run {
+            for _ in 0..<60 { _ = try? await world.client().synchronize() }
+            #expect(await status(world)?.sequence == 20)
+            #expect(await status(world)?.unchecked == 2...6)
+        }
+    }
+
+    @Test("a device that was off for days warns of nothing while its first check runs or fails")
+    func daysOff() throws {
+        let world = try world()
+        try world.time.run {
+            try await world.client().synchronize()
+            await world.time.sleep(.seconds(3 * Self.day))
+            for _ in 0..<3 { try world.feed.publishCover() }
+            // Batches come and verify, one in ten minutes.
+            world.feed.tamper { path, bytes in
+                path == "head" ? nil : .init(body: bytes, delay: .seconds(600))
+            }
+            try await world.live(try world.client(), for: .seconds(900))
+            #expect(await status(world)?.unchecked != nil)
+            #expect(world.handler.warnings == [])
+            // It lasts: now it is the feed's fault.
+            withhold([4, 5, 6], .missing, in: world)
+            try await world.live(try world.client(), for: .seconds(8 * 3600))
+            #expect(world.handler.warnings.count == 1)
         }
     }
 

@@ -166,15 +166,6 @@ extension ClientError {
         }
     }
 
-    /// Such a failure that the next batch will probably meet as well.
-    var isOfServer: Bool {
-        switch self {
-        case .network, .tls: true
-        case .httpStatus: isTransient
-        default: false
-        }
-    }
-
     /// An answer that captive portals give to a request for a head.
     var isOfPortal: Bool {
         switch self {

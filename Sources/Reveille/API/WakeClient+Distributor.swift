@@ -85,8 +85,8 @@ extension WakeClient {
     // MARK: Other programs
 
     /// Records that a program has notified the user of a match; false when there is none.
-    package func acknowledge(_ id: MatchID) throws(ClientError) -> Bool {
-        try outbox.acknowledge(id)
+    package func acknowledge(_ id: MatchID) async throws(ClientError) -> Bool {
+        try await outbox.acknowledge(id)
     }
 
     /// Delivers at once what waits for another attempt: somebody is there to handle it.

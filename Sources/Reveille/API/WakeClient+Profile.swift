@@ -57,8 +57,8 @@ extension WakeClient {
                     configuration.cacheDirectory, feed: addresses.key.feedID,
                     capacity: configuration.cacheCapacity),
                 secrets: secrets, app: AppCaller(environment), profile: profile,
-                registration: registration, transport: transport, environment: environment,
-                gatewayKeys: keys)
+                registration: registration, transport: PacedTransport(transport, in: environment),
+                environment: environment, gatewayKeys: keys)
         }
     }
 

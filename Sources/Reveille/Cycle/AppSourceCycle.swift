@@ -19,7 +19,9 @@ struct AppSourceCycle: CycleSource {
             spreadSeconds: UInt32(clamping: configuration.spread.wholeSeconds))
     }
 
-    func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
+    func cycle(
+        hint: UInt64?, due: Duration?, onLate: () -> Void
+    ) async throws(ClientError) -> CycleEnd {
         let source = source
         var (batches, matches) = (0, 0)
         for _ in 0..<Self.pagesPerCycle {
@@ -32,7 +34,9 @@ struct AppSourceCycle: CycleSource {
             matches += try commit(page)
             guard page.hasMore else {
                 environment.log(.cycleEnded(batches: batches))
-                return batches == 0 ? .upToDate : .checked(batches: batches, matches: matches)
+                return (
+                    batches == 0 ? .upToDate : .checked(batches: batches, matches: matches), nil
+                )
             }
             guard page.cursor != cursor else { throw .source(.stuck) }
         }

@@ -5,8 +5,9 @@ import WakeSystem
 /// The check of the batches that a head names: each is fetched or found in the cache, verified and
 /// searched in one pass, and committed. One that does not come keeps no other waiting.
 struct BatchChecker {
-    /// Failures in a row of the line or the server, after which the rest waits for the next cycle.
-    static let patience = 3
+    /// Failures in a row, of any kind, after which the rest waits for the next cycle. The last one is
+    /// of a batch that is drawn: a host that has lost a few in a row may have the others.
+    static let patience = 4
 
     /// The end of a cycle's checks.
     struct End {
@@ -28,7 +29,7 @@ struct BatchChecker {
     /// The batches to ask for: new ones in order, then those that were missing before.
     func plan(_ verified: VerifiedHead) -> [VerifiedHead.PlannedBatch] {
         var missing = profile.record.missing.compactMap { verified.batch($0.sequence) }
-        // Should the server fail for some of them in a row, others come first another time.
+        // Should some of them fail in a row, others come first another time.
         if missing.count >= Self.patience {
             let start = Int(environment.randomUnit() * Double(missing.count))
             missing = Array(missing[start...] + missing[..<start])
@@ -36,16 +37,19 @@ struct BatchChecker {
         return verified.plan + missing
     }
 
+    /// - Parameter secrets: nil when they cannot be read: what is fetched all the same, as by every
+    ///   client, is checked from the cache when they can be.
     func check(
         _ plan: [VerifiedHead.PlannedBatch], of verified: VerifiedHead,
-        against secrets: LocalSecretSet
+        against secrets: LocalSecretSet?
     ) async throws(ClientError) -> End {
         var end = End()
         var failuresInRow = 0
-        for (index, batch) in plan.enumerated() {
+        var rest = plan[...]
+        while let batch = rest.popFirst() {
             do throws(ClientError) {
                 guard let new = try await check(batch, of: verified, against: secrets) else {
-                    end.waiting = plan.count - index
+                    end.waiting = rest.count + 1
                     break
                 }
                 end.checked += 1
@@ -54,8 +58,11 @@ struct BatchChecker {
             } catch {
                 guard error.isOfBatch else { throw error }
                 end.failure = end.failure ?? error
-                failuresInRow = error.isOfServer ? failuresInRow + 1 : 0
+                failuresInRow += 1
                 if failuresInRow == Self.patience { break }
+                if failuresInRow == Self.patience - 1 {
+                    rest = rest.dropFirst(Int(environment.randomUnit() * Double(rest.count)))
+                }
             }
         }
         return end
@@ -64,11 +71,12 @@ struct BatchChecker {
     /// - Returns: the number of matches that are new; nil when the day's quota is used up.
     private func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
-        against secrets: LocalSecretSet
+        against secrets: LocalSecretSet?
     ) async throws(ClientError) -> Int? {
         let record = profile.record
         let search = BatchSearch(
-            cursor: record.cursor, head: verified, secrets: secrets, sequence: planned.sequence,
+            cursor: record.cursor, head: verified, secrets: secrets ?? LocalSecretSet([]),
+            sequence: planned.sequence,
             hash: record.missing.first { $0.sequence == planned.sequence }?.hash)
         var checked = cached(planned.name, search)
         if checked == nil {
@@ -80,6 +88,7 @@ struct BatchChecker {
             }
         }
         guard let checked else { return nil }
+        guard secrets != nil else { return 0 }
         return try commit(checked, head: verified.head)
     }
 

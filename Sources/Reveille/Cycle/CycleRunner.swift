@@ -8,8 +8,11 @@ protocol CycleSource {
     /// Checks retained data again, without a request.
     func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck
 
-    /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named.
-    func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome
+    /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named, `due` when
+    /// the cycle was to begin.
+    func cycle(
+        hint: UInt64?, due: Duration?, onLate: () -> Void
+    ) async throws(ClientError) -> CycleEnd
 
     /// Fetches the newest head alone, and the keys of the service's gateway that it names; the
     /// batches are the next cycle's. Nothing where there is no head.
@@ -21,6 +24,9 @@ protocol CycleSource {
     func eraseCache()
 }
 
+/// The outcome as the line shows it, and a failure of which that tells nothing.
+typealias CycleEnd = (outcome: SyncOutcome, failure: ClientError?)
+
 /// The result of a check of retained data: the number of new matches, and what it could not check.
 struct Recheck {
     var new = 0
@@ -31,13 +37,14 @@ struct Recheck {
 final class CycleRunner {
     private let source: any CycleSource
     private let profile: ProfileState
+    private let outbox: Outbox
     private let environment: ClientEnvironment
 
     /// A cycle, a re-check or an erasure runs.
     private var isBusy = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private(set) var cyclesBegun = 0
-    private(set) var isCycling = false
+    var isCycling: Bool { outbox.isCycling }
     /// Signalled when a cycle ends, for `waitForCycle`.
     private let end = AsyncEvent()
     /// The newest sequence that a caller of the next cycle heard of; 0 for none.
@@ -45,16 +52,22 @@ final class CycleRunner {
     /// The end of the newest cycle; nil while it runs, or when its caller went away.
     private var lastEnd: Result<SyncOutcome, ClientError>?
     private(set) var failure: ClientError?
+    /// Of the newest cycle, as the line shows it; nil when it failed there.
+    private(set) var outcome: SyncOutcome?
 
-    init(_ source: any CycleSource, _ profile: ProfileState, in environment: ClientEnvironment) {
+    init(
+        _ source: any CycleSource, _ profile: ProfileState, _ outbox: Outbox,
+        in environment: ClientEnvironment
+    ) {
         self.source = source
         self.profile = profile
+        self.outbox = outbox
         self.environment = environment
     }
 
     /// Runs a cycle, or shares one that began after `begunBefore` cycles, however that ended.
     func sharedCycle(
-        hint: UInt64?, since begunBefore: Int
+        hint: UInt64?, since begunBefore: Int, due: Duration? = nil
     ) async throws(ClientError) -> SyncOutcome {
         wantedHint = max(wantedHint, hint ?? 0)
         return try await exclusively { () async throws(ClientError) in
@@ -62,7 +75,7 @@ final class CycleRunner {
             if cyclesBegun == begunBefore || lastEnd == nil {
                 cyclesBegun += 1
                 lastEnd = nil
-                lastEnd = try await cycle()
+                lastEnd = try await cycle(due: due)
             }
             guard let outcome = try lastEnd?.get() else { throw .cancelled }
             // Another caller heard of something newer.
@@ -72,22 +85,28 @@ final class CycleRunner {
     }
 
     /// - Throws: `cancelled`; any other end is shared by all callers.
-    private func cycle() async throws(ClientError) -> Result<SyncOutcome, ClientError> {
+    private func cycle(
+        due: Duration?
+    ) async throws(ClientError) -> Result<SyncOutcome, ClientError> {
         let hint = wantedHint == 0 ? nil : wantedHint
         wantedHint = 0
-        isCycling = true
+        outbox.cycleBegan()
+        profile.checkBegan(now: environment.wallSeconds())
         environment.log(.cycleBegan)
         defer {
-            isCycling = false
+            // Here for those who run no `run`.
+            outbox.warnOfSilence()
+            outbox.cycleEnded()
             end.signal()
-            // Here for those who run no `run`; a state that cannot be written is reported as such.
-            try? profile.warnOfSilence(now: environment.wallSeconds())
         }
+        outcome = nil
         do throws(ClientError) {
-            let outcome = try await recheckAndCycle(hint: hint)
-            failure = nil
+            let end = try await recheckAndCycle(hint: hint, due: due)
+            outcome = end.outcome
+            failure = end.failure
+            if let failure { return .failure(failure) }
             profile.cycleSucceeded()
-            return .success(outcome)
+            return .success(end.outcome)
         } catch {
             if error == .cancelled {
                 wantedHint = max(wantedHint, hint ?? 0)
@@ -98,7 +117,9 @@ final class CycleRunner {
         }
     }
 
-    private func recheckAndCycle(hint: UInt64?) async throws(ClientError) -> SyncOutcome {
+    private func recheckAndCycle(
+        hint: UInt64?, due: Duration?
+    ) async throws(ClientError) -> CycleEnd {
         var unreadable: ClientError?
         do throws(ClientError) {
             try await recheck()
@@ -106,9 +127,8 @@ final class CycleRunner {
             // The line shows what every client's does.
             unreadable = .secrets
         }
-        let outcome = try await source.cycle(hint: hint, onLate: setLate)
-        if let unreadable { throw unreadable }
-        return outcome
+        let end = try await source.cycle(hint: hint, due: due, onLate: setLate)
+        return (end.outcome, end.failure ?? unreadable)
     }
 
     /// Fetches the newest head, beside no cycle.
@@ -122,7 +142,12 @@ final class CycleRunner {
     /// Checks retained data again if the app has more to search for since the last time.
     @discardableResult
     func recheckRetained() async throws(ClientError) -> Int {
-        try await exclusively { () async throws(ClientError) in try await recheck() }
+        try await exclusively { () async throws(ClientError) in
+            do throws(ClientError) { return try await recheck() } catch {
+                if error != .cancelled { failure = error }
+                throw error
+            }
+        }
     }
 
     @discardableResult

@@ -13,7 +13,7 @@ struct FeedCycle: CycleSource {
     let app: AppCaller
     let profile: ProfileState
     let registration: RegistrationKeeper
-    let transport: any ClientTransport
+    let transport: PacedTransport
     let environment: ClientEnvironment
     /// nil where registrations go to the service directly.
     let gatewayKeys: GatewayKeys?
@@ -24,22 +24,22 @@ struct FeedCycle: CycleSource {
         }
     }
 
-    func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
-        let transport = PacedTransport(transport, in: environment)
-        let verified = try await newHead(hint: hint, through: transport)
-        await refreshGatewayKeys(through: transport)
+    func cycle(
+        hint: UInt64?, due: Duration?, onLate: () -> Void
+    ) async throws(ClientError) -> CycleEnd {
+        transport.checkBegins(due: due)
+        // Before the first request: no time between two shows how many there are.
+        let secrets = try await readSecrets()
+        let verified = try await newHead(hint: hint)
+        await refreshGatewayKeys()
         let batches = BatchChecker(
             addresses: addresses, cache: cache, meter: meter, profile: profile,
             transport: transport, environment: environment)
         let plan = batches.plan(verified)
-        let end =
-            plan.isEmpty
-            ? BatchChecker.End()
-            : try await batches.check(
-                plan, of: verified, against: LocalSecretSet(try await lentSecrets()))
+        let end = try await batches.check(plan, of: verified, against: secrets)
         let nextDay = try meter?.setWaiting(end.waiting)
         cache.trim(head: verified.head)
-        if !plan.isEmpty, end.failure == nil {
+        if !plan.isEmpty, end.failure == nil, secrets != nil {
             environment.log(.cycleEnded(batches: end.checked))
         }
         let isRetired = profile.record.directives.isRetired
@@ -48,36 +48,40 @@ struct FeedCycle: CycleSource {
             if isRetired, !failure.isTransient { try registration.retire() }
             throw failure
         }
+        if isRetired, nextDay == nil { try registration.retire() }
+        return (
+            outcome(of: end, isBehind: verified.freshness == .edgeIsStale, until: nextDay),
+            secrets == nil ? .secrets : nil
+        )
+    }
+
+    private func outcome(
+        of end: BatchChecker.End, isBehind: Bool, until nextDay: Int64?
+    ) -> SyncOutcome {
         if let nextDay {
             return .metered(
                 batches: end.checked, matches: end.matches, waiting: end.waiting,
                 until: Date(seconds: nextDay))
         }
-        if isRetired {
-            try registration.retire()
-            return .retired
-        }
-        if verified.freshness == .edgeIsStale { return .behind }
-        return plan.isEmpty
+        if profile.record.directives.isRetired { return .retired }
+        if isBehind { return .behind }
+        return end.checked == 0
             ? .upToDate : .checked(batches: end.checked, matches: end.matches)
     }
 
     func renewHead() async throws(ClientError) {
-        let transport = PacedTransport(transport, in: environment)
-        _ = try await newHead(hint: nil, through: transport)
-        await refreshGatewayKeys(through: transport)
+        _ = try await newHead(hint: nil)
+        await refreshGatewayKeys()
     }
 
     /// A failure is the registration's.
-    private func refreshGatewayKeys(through transport: PacedTransport) async {
+    private func refreshGatewayKeys() async {
         guard let gatewayKeys else { return }
         gatewayKeys.name(profile.record.cursor.settings.gatewayKeys)
         try? await gatewayKeys.refresh(through: transport)
     }
 
-    private func newHead(
-        hint: UInt64?, through transport: PacedTransport
-    ) async throws(ClientError) -> VerifiedHead {
+    private func newHead(hint: UInt64?) async throws(ClientError) -> VerifiedHead {
         let fetched: FetchedHead
         do throws(ClientError) {
             fetched = try await FetchedHead(
@@ -207,12 +211,23 @@ struct FeedCycle: CycleSource {
         }
     }
 
-    private func lentSecrets() async throws(ClientError) -> [LocalSecret] {
+    /// - Returns: nil when they cannot be read; the user is warned.
+    private func readSecrets() async throws(ClientError) -> LocalSecretSet? {
+        do throws(ClientError) { return try await lentSecrets() } catch {
+            guard error == .secrets else { throw error }
+            return nil
+        }
+    }
+
+    private func lentSecrets() async throws(ClientError) -> LocalSecretSet {
         let secrets = secrets
-        let lent: [LocalSecret]
+        let lent: LocalSecretSet
         let unusable: Int
         do {
-            (lent, unusable) = try await app.call { try await secrets.copied() }.get()
+            (lent, unusable) = try await app.call {
+                let (copied, unusable) = try await secrets.copied()
+                return (LocalSecretSet(copied), unusable)
+            }.get()
         } catch {
             throw try unreadable()
         }
@@ -228,7 +243,7 @@ struct FeedCycle: CycleSource {
     }
 
     func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck {
-        let secrets = LocalSecretSet(try await lentSecrets())
+        let secrets = try await lentSecrets()
         let cursor = profile.record.cursor
         var (new, damaged) = (0, 0)
         var lost: [UInt64] = []

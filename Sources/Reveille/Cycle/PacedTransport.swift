@@ -2,21 +2,37 @@ import Synchronization
 import WakeFetch
 import WakeSystem
 
-/// The requests of one check, each a multiple of a fixed time after the answer before it. To store
-/// an answer takes longer when there is a match in it, or was in one before, and who sees the line
-/// must not learn that from the time of the next request.
+/// The requests of a client's checks, each at a time that nothing on this device decides: a multiple
+/// of a fixed time after the answer before it. To store an answer takes longer when there is a match
+/// in it, or was in one before, and an observer of the line must not learn that from the time of the
+/// next request, also of the next check.
 final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to store an answer.
-    static let step = Duration.milliseconds(50)
+    static let step = Duration.milliseconds(100)
+    /// Of the first request of a check: longer than it takes, as a rule, to record and wipe what the
+    /// check before has left, and to read thousands of secrets. No connection is open that long.
+    static let firstStep = Duration.seconds(1)
+
+    private struct Pace {
+        /// The arrival of the last bytes of an answer, by the clock of uptime; nil before the first.
+        var lastArrival: Duration?
+        var isFirst = false
+        /// When the check was to begin; nil for one that only a person or an app asks for.
+        var due: Duration?
+    }
 
     private let transport: any ClientTransport
     private let environment: ClientEnvironment
-    /// The arrival of the last bytes of an answer, by the clock of uptime; nil before the first.
-    private let lastArrival = Mutex<Duration?>(nil)
+    private let pace = Mutex(Pace())
 
     init(_ transport: any ClientTransport, in environment: ClientEnvironment) {
         self.transport = transport
         self.environment = environment
+    }
+
+    /// The next request is the first of a check.
+    func checkBegins(due: Duration?) {
+        pace.withLock { pace in (pace.isFirst, pace.due) = (true, due) }
     }
 
     func fetch(
@@ -42,13 +58,18 @@ final class PacedTransport: ClientTransport {
 
     private func noteArrival() {
         let now = environment.uptime()
-        lastArrival.withLock { $0 = now }
+        pace.withLock { $0.lastArrival = now }
     }
 
     private func waitForStep() async {
-        guard let last = lastArrival.withLock({ $0 }) else { return }
+        let (start, step) = pace.withLock { pace -> (Duration?, Duration) in
+            guard pace.isFirst else { return (pace.lastArrival, Self.step) }
+            pace.isFirst = false
+            return ([pace.due, pace.lastArrival].compactMap(\.self).max(), Self.firstStep)
+        }
+        guard let start else { return }
         let now = environment.uptime()
-        let steps = Int(max(.zero, now - last) / Self.step) + 1
-        await environment.sleep(last + Self.step * steps - now)
+        let steps = Int(max(.zero, now - start) / step) + 1
+        await environment.sleep(start + step * steps - now)
     }
 }

@@ -1,16 +1,17 @@
 import WakeFeed
 import WakeSystem
 
-/// The matches and warnings for loops over `WakeClient.events`: read from the state when a loop
-/// asks, and out until it is acknowledged or comes back. Nothing is kept here but their names.
+/// The matches and warnings that are out: read from the state when a handler or a loop over
+/// `WakeClient.events` takes them, and out until their end is recorded. Nothing is kept here but
+/// their names.
 final class EventQueue {
     private let profile: ProfileState
     private let environment: ClientEnvironment
     private let returned: ReturnedEvents
     private var matchesOut: Set<MatchID> = []
     private var warningsOut: Set<Int64> = []
-    /// What ended, and is out until the disk has room to record that: handed out again at once, it
-    /// would come without end.
+    /// What ended, and is out until that is recorded: after the cycle that runs, and when the disk
+    /// has room. Handed out again at once, it would come without end.
     private var unrecorded = Unrecorded()
 
     private struct Unrecorded {
@@ -27,11 +28,11 @@ final class EventQueue {
 
     /// Takes back what loops have dropped, and records what has ended.
     /// - Throws: `diskFull`, and what is not recorded by then is tried again the next time.
-    func settle() throws(ClientError) {
+    func record() throws(ClientError) {
         for item in returned.takeAll() {
             switch item {
             case .warning(let id): warningsOut.remove(id)
-            case .match(let id): unrecorded.postponed.append(id)
+            case .match(let id): postpone(id)
             }
         }
         while let id = unrecorded.acknowledged.first {
@@ -42,7 +43,7 @@ final class EventQueue {
         }
         while let id = unrecorded.postponed.first {
             if let progress = try profile.database.progress(of: id), !progress.isDelivered {
-                try profile.postpone(id, failures: progress.failures + 1, in: environment)
+                try postpone(id, failures: progress.failures + 1)
             }
             matchesOut.remove(id)
             unrecorded.postponed.removeFirst()
@@ -54,6 +55,17 @@ final class EventQueue {
         }
     }
 
+    /// A match is delivered again after a back-off.
+    private func postpone(_ id: MatchID, failures: Int) throws(ClientError) {
+        let delay = Backoff.delivery.delay(
+            failures: failures, random: environment.randomUnit(), floor: .seconds(60))
+        try profile.database.postpone(
+            id, failures: failures, until: environment.wallSeconds() + delay.wholeSeconds)
+        environment.log(.deliveryFailed(retrySeconds: Int(delay.wholeSeconds)))
+    }
+
+    // MARK: Warnings
+
     func nextWarning() throws(ClientError) -> (id: Int64, warning: Warning)? {
         guard let next = try profile.database.nextWarning(excluding: warningsOut) else {
             return nil
@@ -62,49 +74,35 @@ final class EventQueue {
         return next
     }
 
-    func confirm(warning id: Int64) throws(ClientError) {
-        unrecorded.warnings.append(id)
-        try settle()
-    }
+    func confirm(warning id: Int64) { unrecorded.warnings.append(id) }
 
     func giveBack(warning id: Int64) { warningsOut.remove(id) }
 
-    func nextMatch() throws(ClientError) -> Match? {
-        guard matchesOut.count < MatchDelivery.mostUnacknowledged else { return nil }
+    // MARK: Matches
+
+    /// - Parameter most: matches that may be out at a time.
+    func nextMatch(most: Int = .max) throws(ClientError) -> Match? {
+        guard matchesOut.count < most else { return nil }
         let next = try profile.database.nextMatch(
             now: environment.wallSeconds(), excluding: matchesOut)
-        if let next { matchesOut.insert(next.match.id) }
-        return next?.match
+        if let next { matchesOut.insert(next.id) }
+        return next
     }
 
     /// The time at which a match is due that is not out; nil when none is.
-    func nextDelivery() throws(ClientError) -> Int64? {
-        guard matchesOut.count < MatchDelivery.mostUnacknowledged else { return nil }
+    func nextDelivery(most: Int = .max) throws(ClientError) -> Int64? {
+        guard matchesOut.count < most else { return nil }
         return try profile.database.nextDelivery(excluding: matchesOut)
     }
 
-    func acknowledge(_ id: MatchID) throws(ClientError) {
+    func acknowledge(_ id: MatchID) {
+        matchesOut.insert(id)
         unrecorded.acknowledged.append(id)
-        try settle()
     }
 
-    func postpone(_ id: MatchID) throws(ClientError) {
-        unrecorded.postponed.append(id)
-        try settle()
-    }
+    func postpone(_ id: MatchID) { unrecorded.postponed.append(id) }
+
+    func giveBack(_ id: MatchID) { matchesOut.remove(id) }
 
     func reset() { (matchesOut, warningsOut, unrecorded) = ([], [], Unrecorded()) }
-}
-
-extension ProfileState {
-    /// Delivers a match again after a back-off.
-    func postpone(
-        _ id: MatchID, failures: Int, in environment: ClientEnvironment
-    ) throws(ClientError) {
-        let delay = Backoff.delivery.delay(
-            failures: failures, random: environment.randomUnit(), floor: .seconds(60))
-        try database.postpone(
-            id, failures: failures, until: environment.wallSeconds() + delay.wholeSeconds)
-        environment.log(.deliveryFailed(retrySeconds: Int(delay.wholeSeconds)))
-    }
 }

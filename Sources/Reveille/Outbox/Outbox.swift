@@ -4,11 +4,14 @@ import WakeSystem
 
 /// Delivery to the app: at least once, in the order found, with a back-off per match. A handler is
 /// called; loops over events ask.
+///
+/// What is recorded of a delivery, and wiped after it, takes time that the line must not show: while
+/// a cycle runs, nothing of that happens, and at its end all of it, at the same place whatever was
+/// delivered.
 final class Outbox {
     private let profile: ProfileState
     /// nil when loops over events receive matches and warnings.
     private let handler: (any MatchHandler)?
-    /// What such loops have.
     private let queue: EventQueue
     /// The handler may block, or take long.
     private let app: AppCaller
@@ -19,12 +22,13 @@ final class Outbox {
     private var isDelivering = false
     /// Signalled when a delivery has ended.
     private let ended = AsyncEvent()
-    /// Delivered by this process, and not yet recorded in the state.
-    private var deliveredUnrecorded: Set<MatchID> = []
+    private(set) var isCycling = false
+    /// Those who acknowledged something during the cycle that runs.
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// What a handler took is recorded by `confirm` alone.
+    private var awaitsConfirmation = false
     /// Warnings that the state has no room for.
     private var unsavedWarnings: [Warning] = []
-    /// Delivered, and recorded only by `confirm`; nil when every delivery is recorded at once.
-    private var unconfirmed: [MatchID]?
 
     init(
         _ profile: ProfileState, handler: (any MatchHandler)?, returned: ReturnedEvents,
@@ -46,14 +50,42 @@ final class Outbox {
     /// Waits until something is due, or something new is there.
     func waitForNext() async throws(ClientError) {
         // Loops over events wait for themselves.
-        let next = handler == nil ? nil : try profile.database.nextDelivery()
+        let next = handler == nil ? nil : try queue.nextDelivery()
         var wait = environment.wait(until: next)
         if profile.mayHaveTraces { wait = min(wait ?? .seconds(60), .seconds(60)) }
         await event.wait(for: wait, in: environment)
     }
 
-    /// Delivers what is due to the handler, and leaves no byte of the name and the note of what was
-    /// delivered. One at a time; a second call returns at once.
+    // MARK: Cycles
+
+    func cycleBegan() { isCycling = true }
+
+    func cycleEnded() {
+        isCycling = false
+        // What is not recorded for want of room is tried again with the next delivery.
+        try? settle()
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+    }
+
+    /// Records what has ended, and leaves no byte of what was delivered in any file; the end of the
+    /// cycle does, if one runs. Another process that reads, or a full disk, may be in the way: then
+    /// it is tried again with the next delivery, or in a minute.
+    private func settle() throws(ClientError) {
+        guard !isCycling else { return }
+        defer { if profile.mayHaveTraces { profile.wipeTraces() } }
+        if !awaitsConfirmation { try queue.record() }
+    }
+
+    /// Returns when what has ended is recorded; what the app does within a cycle waits for none.
+    private func settled() async throws(ClientError) {
+        if isCycling, !AppCaller.isInCall { await withCheckedContinuation { waiters.append($0) } }
+        try settle()
+    }
+
+    // MARK: Delivery
+
+    /// Delivers what is due to the handler. One at a time; a second call returns at once.
     func deliver() async throws(ClientError) {
         guard !isDelivering else { return }
         isDelivering = true
@@ -61,9 +93,11 @@ final class Outbox {
             isDelivering = false
             ended.signal()
         }
-        defer { scrub() }
-        guard let handler else { return try queue.settle() }
-        try await deliverDue(to: handler)
+        try settle()
+        guard let handler else { return }
+        defer { if !isCycling, profile.mayHaveTraces { profile.wipeTraces() } }
+        try await deliverWarnings(to: handler)
+        try await deliverMatches(to: handler)
     }
 
     /// Delivers what is due after what another call delivers now has been handled. One call at a
@@ -73,82 +107,64 @@ final class Outbox {
         try await deliver()
     }
 
-    /// Leaves no byte of what was delivered in any file. Another process that reads, or a full
-    /// disk, may be in the way: then it is tried again with the next delivery, or in a minute.
-    private func scrub() {
-        if profile.mayHaveTraces { profile.wipeTraces() }
-    }
-
-    private func deliverDue(to handler: any MatchHandler) async throws(ClientError) {
+    private func deliverWarnings(to handler: any MatchHandler) async throws(ClientError) {
         while !unsavedWarnings.isEmpty, !Task.isCancelled {
             await deliver(unsavedWarnings.removeFirst(), to: handler)
         }
-        while let next = try profile.database.nextWarning() {
+        while !Task.isCancelled, let next = try queue.nextWarning() {
             await deliver(next.warning, to: handler)
-            guard !Task.isCancelled else { return }
-            try profile.database.dropWarning(next.id)
+            guard !Task.isCancelled else { return queue.giveBack(warning: next.id) }
+            queue.confirm(warning: next.id)
         }
-        while let pending = try nextMatch() {
-            let id = pending.match.id
+        try recordNow()
+    }
+
+    private func deliverMatches(to handler: any MatchHandler) async throws(ClientError) {
+        while !Task.isCancelled, let match = try queue.nextMatch() {
             let start = environment.uptime()
             do {
-                // Delivered before, and a full disk had no room to record it: once is enough.
-                if !deliveredUnrecorded.contains(id) {
-                    try await deliver(pending.match, to: handler)
-                    deliveredUnrecorded.insert(id)
-                }
+                try await deliver(match, to: handler)
+                queue.acknowledge(match.id)
             } catch {
                 // A handler that was interrupted did not fail.
-                guard !Task.isCancelled else { return }
-                try profile.postpone(id, failures: pending.failures + 1, in: environment)
-                continue
+                guard !Task.isCancelled else { return queue.giveBack(match.id) }
+                queue.postpone(match.id)
             }
-            if unconfirmed == nil { try record(id) } else { unconfirmed?.append(id) }
             // Deliveries that take long do not keep the notes of those before.
-            if environment.uptime() - start > .seconds(1) { scrub() }
+            if environment.uptime() - start > .seconds(1) { try settle() } else { try recordNow() }
         }
     }
 
+    /// After each match: a kill repeats one at most.
+    private func recordNow() throws(ClientError) {
+        if !isCycling, !awaitsConfirmation { try queue.record() }
+    }
+
     private func deliver(_ match: Match, to handler: any MatchHandler) async throws {
-        try await app.call { try await handler.didFind(match) }.get()
+        let shown = shown(match)
+        try await app.call { try await handler.didFind(shown) }.get()
     }
 
     private func deliver(_ warning: Warning, to handler: any MatchHandler) async {
         _ = await app.call { await handler.didWarn(warning) }
     }
 
-    private func nextMatch() throws(ClientError) -> PendingMatch? {
-        guard !Task.isCancelled else { return nil }
-        // The unconfirmed ones are still there, and come first.
-        let pending = try profile.database.nextMatch(
-            now: environment.wallSeconds(), skipping: unconfirmed?.count ?? 0)
-        guard let pending, hidesSequence else { return pending }
-        return (pending.match.with(sequence: 0), pending.failures)
-    }
+    private func shown(_ match: Match) -> Match { hidesSequence ? match.with(sequence: 0) : match }
 
-    private func record(_ id: MatchID) throws(ClientError) {
-        try profile.database.markDelivered(id, now: environment.wallSeconds())
-        profile.noteTraces()
-        deliveredUnrecorded.remove(id)
-    }
-
-    func deferConfirmation() { unconfirmed = unconfirmed ?? [] }
+    func deferConfirmation() { awaitsConfirmation = true }
 
     func confirm() throws(ClientError) {
-        while let id = unconfirmed?.first {
-            try record(id)
-            unconfirmed?.removeFirst()
-        }
-        scrub()
+        defer { if profile.mayHaveTraces { profile.wipeTraces() } }
+        try queue.record()
     }
 
     /// Records that the user was notified of a match by other means than the handler's return.
     /// - Returns: false when there is no such match.
-    func acknowledge(_ id: MatchID) throws(ClientError) -> Bool {
+    func acknowledge(_ id: MatchID) async throws(ClientError) -> Bool {
         guard let progress = try profile.database.progress(of: id) else { return false }
         guard !progress.isDelivered else { return true }
-        try record(id)
-        scrub()
+        queue.acknowledge(id)
+        try await settled()
         return true
     }
 
@@ -171,7 +187,7 @@ final class Outbox {
             // A crash, or a full disk, leaves this to the next start.
             try? profile.database.dropTests(id)
             profile.noteTraces()
-            scrub()
+            try? settle()
         }
         return try await attemptTest(id)
     }
@@ -184,11 +200,13 @@ final class Outbox {
             try await deliver()
             guard let progress = try profile.database.progress(of: id) else { return false }
             if progress.isDelivered || progress.failures > 0 { return progress.isDelivered }
-            // Another call delivers.
+            // Another call delivers, or a cycle runs.
             await environment.sleep(.milliseconds(50))
         }
         throw .cancelled
     }
+
+    // MARK: Warnings beside the state
 
     /// Reports a full disk, once until a cycle succeeds.
     func reportFullDisk() {
@@ -201,61 +219,51 @@ final class Outbox {
     }
 
     func warnOfSilence() {
-        var next = profile.record
-        let warning = next.silence(now: environment.wallSeconds())
-        // Also without a warning, or every start would begin to count again.
-        guard next != profile.record else { return }
-        do throws(ClientError) {
-            try profile.save(next, warnings: warning.map { [$0] } ?? [])
-        } catch {
-            // The state cannot be written: warn all the same, and again after a restart.
-            profile.keepUnsaved(next)
-            if let warning { deliverUnsaved(warning) }
-        }
+        let unsaved = profile.warnOfSilence(now: environment.wallSeconds())
+        if let unsaved { deliverUnsaved(unsaved) }
     }
 
     /// Forgets what was delivered by this process, after the state was erased.
-    func reset() {
-        deliveredUnrecorded = []
-        queue.reset()
-    }
+    func reset() { queue.reset() }
 
     // MARK: Events
 
     /// The next warning or match for a loop over events; nil when none waits.
     func nextEvent(for subscriber: EventSubscriber, of client: WakeClient) -> ClientEvent? {
         guard handler == nil else { return nil }
-        try? queue.settle()
+        try? settle()
         if !unsavedWarnings.isEmpty { return .warning(unsavedWarnings.removeFirst()) }
         // A fault of the state is reported by `run`.
         if let next = try? queue.nextWarning() {
             subscriber.hand(warning: next.id)
             return .warning(next.warning)
         }
-        guard let match = try? queue.nextMatch() else { return nil }
-        let shown = hidesSequence ? match.with(sequence: 0) : match
-        return .match(MatchDelivery(shown, DeliveryTicket(match.id, of: client)))
+        guard let match = try? queue.nextMatch(most: MatchDelivery.mostUnacknowledged) else {
+            return nil
+        }
+        return .match(MatchDelivery(shown(match), DeliveryTicket(match.id, of: client)))
     }
 
     /// Ends a warning that a loop has handled, or takes it back.
     func end(warning id: Int64, isHandled: Bool) {
         guard isHandled else { return queue.giveBack(warning: id) }
-        try? queue.confirm(warning: id)
+        queue.confirm(warning: id)
+        try? settle()
     }
 
-    func end(_ id: MatchID, _ end: DeliveryTicket.End) throws(ClientError) {
+    func end(_ id: MatchID, _ end: DeliveryTicket.End) async throws(ClientError) {
         defer { ended.signal() }
         switch end {
-        case .acknowledged:
-            defer { scrub() }
-            try queue.acknowledge(id)
-        case .postponed: try queue.postpone(id)
+        case .acknowledged: queue.acknowledge(id)
+        case .postponed: queue.postpone(id)
         }
+        try await settled()
     }
 
     /// The time after which a loop over events looks again.
     var nextWait: Duration? {
-        guard handler == nil, let next = try? queue.nextDelivery() else { return nil }
+        let next = try? queue.nextDelivery(most: MatchDelivery.mostUnacknowledged)
+        guard handler == nil, let next else { return nil }
         return environment.wait(until: next)
     }
 }

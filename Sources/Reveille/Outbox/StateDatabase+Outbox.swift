@@ -3,9 +3,6 @@ import WakeFeed
 import WakeSQLite
 import WakeSystem
 
-/// A match that waits for its delivery, and the number of times that its handler failed.
-typealias PendingMatch = (match: Match, failures: Int)
-
 /// Matches and warnings that wait for their delivery, and tombstones of delivered matches.
 extension StateDatabase {
     // MARK: Matches
@@ -28,36 +25,24 @@ extension StateDatabase {
         return Int((try integer("SELECT count(*) FROM match") ?? 0) - before)
     }
 
-    /// The next match that is due, after `skipped` others; nil when none is.
-    func nextMatch(now: Int64, skipping skipped: Int) throws(ClientError) -> PendingMatch? {
-        try dueMatch(now: now, skipping: skipped) { _ in true }
-    }
-
     /// The next match that is due and not one of `excluded`; nil when none is.
-    func nextMatch(now: Int64, excluding excluded: Set<MatchID>) throws(ClientError)
-        -> PendingMatch?
-    {
-        try dueMatch(now: now, skipping: 0) { !excluded.contains($0) }
-    }
-
-    private func dueMatch(
-        now: Int64, skipping skipped: Int, where isWanted: (MatchID) -> Bool
-    ) throws(ClientError) -> PendingMatch? {
+    func nextMatch(
+        now: Int64, excluding excluded: Set<MatchID>
+    ) throws(ClientError) -> Match? {
         // A clock that was set back must not keep a match waiting for longer than a back-off.
         let found = try first(
             """
-            SELECT id, secret_id, note, sequence, failures FROM match
+            SELECT id, secret_id, note, sequence FROM match
             WHERE delivered=0 AND (not_before<=?1 OR not_before>?1+21600)
-            ORDER BY not_before, sequence, id LIMIT -1 OFFSET ?2
-            """, .integer(now), .integer(Int64(skipped))
-        ) { row throws(ClientError) -> PendingMatch? in
+            ORDER BY not_before, sequence, id
+            """, .integer(now)
+        ) { row throws(ClientError) -> Match? in
             repeat {
                 guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
-                if isWanted(id) {
-                    let match = Match(
+                if !excluded.contains(id) {
+                    return Match(
                         id: id, secretID: row.text(1) ?? "", noteBytes: row.blob(2),
                         sequence: UInt64(row.integer(3)))
-                    return (match, Int(row.integer(4)))
                 }
             } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
             return nil
@@ -67,7 +52,7 @@ extension StateDatabase {
 
     /// The time at which the next match is due, seconds since 1970; nil when none waits but those
     /// that are `excluded`.
-    func nextDelivery(excluding excluded: Set<MatchID> = []) throws(ClientError) -> Int64? {
+    func nextDelivery(excluding excluded: Set<MatchID>) throws(ClientError) -> Int64? {
         let found = try first(
             "SELECT id, not_before FROM match WHERE delivered=0 ORDER BY not_before"
         ) { row throws(ClientError) -> Int64? in
@@ -158,7 +143,7 @@ extension StateDatabase {
 
     /// The oldest warning that is not one of `excluded`; nil when there is none.
     func nextWarning(
-        excluding excluded: Set<Int64> = []
+        excluding excluded: Set<Int64>
     ) throws(ClientError) -> (id: Int64, warning: Warning)? {
         let found = try first(
             "SELECT id, code, number, first, last, since FROM warning ORDER BY id"

@@ -201,6 +201,8 @@ struct FeedDirectives: Sendable, Equatable {
 struct FeedHealth: Sendable, Equatable, Codable {
     /// Days without a completed check, each warned of once.
     static let silenceDays = [2, 7]
+    /// Seconds for which checks must have been tried: a device that was off for days has not tried.
+    static let leastAttempt: Int64 = 6 * 3600
     /// Seconds of nothing but trouble before a warning.
     static let lastingTrouble: Int64 = 24 * 3600
 
@@ -219,6 +221,8 @@ struct FeedHealth: Sendable, Equatable, Codable {
     /// `checked` is of a check.
     private(set) var hasChecked = false
     private(set) var warnedDays = 0
+    /// Seconds since 1970: the begin of the first check after the last completed one.
+    private(set) var attempted: Int64?
     private(set) var trouble: Trouble?
     private(set) var troubleSince: Int64 = 0
     private(set) var hasWarnedOfTrouble = false
@@ -229,7 +233,11 @@ struct FeedHealth: Sendable, Equatable, Codable {
     }
 
     /// Nothing that a head named is left to check.
-    mutating func checkCompleted(now: Int64) { (checked, hasChecked, warnedDays) = (now, true, 0) }
+    mutating func checkCompleted(now: Int64) {
+        (checked, hasChecked, warnedDays, attempted) = (now, true, 0, nil)
+    }
+
+    mutating func checkBegan(now: Int64) { attempted = min(attempted ?? now, now) }
 
     /// A head was refused. A change of its kind does not restart the day.
     mutating func headRefused(_ kind: Trouble, now: Int64) -> Warning? {
@@ -246,6 +254,8 @@ struct FeedHealth: Sendable, Equatable, Codable {
         // The clock was set back: count from here, or no warning comes until it is there again.
         verified = min(verified, now)
         checked = min(checked, now)
+        attempted = attempted.map { min($0, now) }
+        guard let attempted, now - attempted >= Self.leastAttempt else { return nil }
         guard let days = Self.days(from: checked, to: now), days > warnedDays else { return nil }
         warnedDays = days
         if let days = Self.days(from: verified, to: now) { return .silence(days: days) }

@@ -126,7 +126,7 @@ package struct ProfileDiagnostics {
             wakes, limit: EventStream.byteLimit,
             timeout: FetchTimeout(connect: time, total: time, throughput: .idle(time)),
             purpose: .stream)
-        let inbox = StreamInbox()
+        let inbox = StreamInbox(in: environment)
         var failure: FetchError?
         do throws(FetchError) {
             _ = try await transport.fetch(

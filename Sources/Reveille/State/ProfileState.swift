@@ -5,7 +5,9 @@ import WakeSystem
 final class ProfileState {
     let directory: StateDirectory
     let database: StateDatabase
+    /// But for what the disk had no room for, and the begin of a check, as `saved`.
     private(set) var record: FeedRecord
+    private var saved: FeedRecord
     /// Signalled when a save left something to deliver, or to wipe.
     let outboxEvent = AsyncEvent()
     /// Name and note of a delivered match may still lie in a file. Set after every batch, with a
@@ -29,6 +31,7 @@ final class ProfileState {
         }
         record.position = position
         self.record = record
+        saved = record
         // Silence is counted from the first start, also by a timer that starts a process each time.
         if stored == nil { try save(record, warnings: wasReset ? [.stateReset] : []) }
     }
@@ -73,10 +76,9 @@ final class ProfileState {
             }
             return new
         }
-        record = next
-        let isBatch = dropBefore != nil
-        if isBatch { noteTraces() }
-        if new > 0 || !warnings.isEmpty || isBatch { outboxEvent.signal() }
+        (record, saved) = (next, next)
+        if dropBefore != nil { noteTraces() }
+        if new > 0 || !warnings.isEmpty { outboxEvent.signal() }
         return new
     }
 
@@ -120,19 +122,28 @@ final class ProfileState {
             try database.update(next)
             try database.drop(.head)
         }
-        record = next
+        (record, saved) = (next, next)
     }
+
+    /// A check begins: what lasts from now on is the feed's fault, and not that of a device that was
+    /// off. Saved with what the check brings, or at its end.
+    func checkBegan(now: Int64) { record.health.checkBegan(now: now) }
 
     /// Warns when nothing was completely checked for days.
-    func warnOfSilence(now: Int64) throws(ClientError) {
+    /// - Returns: a warning that the disk has no room for; it comes again after a restart.
+    func warnOfSilence(now: Int64) -> Warning? {
         var next = record
         let warning = next.silence(now: now)
-        guard next != record else { return }
-        try save(next, warnings: warning.map { [$0] } ?? [])
+        // Also without a warning, or every start would begin to count again.
+        guard next != saved else { return nil }
+        do throws(ClientError) {
+            try save(next, warnings: warning.map { [$0] } ?? [])
+            return nil
+        } catch {
+            record = next
+            return warning
+        }
     }
-
-    /// Keeps a row that the disk has no room for, until the process ends.
-    func keepUnsaved(_ next: FeedRecord) { record = next }
 
     /// A cycle succeeded. One save says little: a full disk may have room for some.
     func cycleSucceeded() { hasReportedFullDisk = false }
@@ -151,5 +162,6 @@ final class ProfileState {
             try? Files.remove(directory.path + "/" + name)
         }
         record = FeedRecord(position: start, health: FeedHealth(startingAt: now))
+        saved = record
     }
 }

@@ -44,8 +44,8 @@ final class CycleScheduler {
     }
 
     /// Requests a cycle that all clients have at the same time, each at a random start.
-    private func requestJittered(_ request: CycleSchedule.Request) {
-        schedule.requestByWake(request, at: jitteredStart(), isJittered: true)
+    private func requestJittered(_ request: CycleSchedule.Request, by time: Duration) {
+        schedule.requestByWake(request, at: jitteredStart(after: time), isJittered: true)
         requested()
     }
 
@@ -56,10 +56,9 @@ final class CycleScheduler {
 
     /// The start of a cycle after a wake: at random within the spread, so that not all clients of a
     /// broadcast come at once. All wakes until then share it; the next one is at least 1 s later.
-    private func jitteredStart() -> Duration {
-        let now = environment.uptime()
-        guard lastStart <= now else { return lastStart }
-        let start = now + profile.record.directives.spread * environment.randomUnit()
+    private func jitteredStart(after wake: Duration) -> Duration {
+        guard lastStart <= wake else { return lastStart }
+        let start = wake + profile.record.directives.spread * environment.randomUnit()
         lastStart = max(start, lastStart + .seconds(1))
         return lastStart
     }
@@ -78,21 +77,23 @@ final class CycleScheduler {
     private func requestPendingWakes() throws(ClientError) {
         let wakes = wakes.removeAll()
         if wakes.isUrgent { request(.init()) }
-        if let request = wakes.shared, try isListening(to: .push) { requestJittered(request) }
+        if let request = wakes.shared, try isListening(to: .push) {
+            requestJittered(request, by: wakes.time)
+        }
     }
 
     /// Handles an event of the stream. The first one of a connection is sent to every client that
     /// connects, and after a restart of the service all do: it says what may have been missed.
-    func receive(_ event: WakeEvent, isFirst: Bool, isOfFeed: Bool) {
+    func receive(_ event: WakeEvent, at time: Duration, isFirst: Bool, isOfFeed: Bool) {
         let record = profile.record
         let now = environment.wallSeconds()
         guard record.directives.pausedUntil(now: now) == nil else { return }
         let sequence = isOfFeed ? event.sequence : 0
         if isFirst {
             let isKnown = sequence > 0 && sequence <= record.sequence
-            if !isKnown { requestJittered(.init(hint: sequence)) }
+            if !isKnown { requestJittered(.init(hint: sequence), by: time) }
         } else {
-            requestJittered(.init(hint: sequence, isBlindWake: sequence == 0))
+            requestJittered(.init(hint: sequence, isBlindWake: sequence == 0), by: time)
         }
     }
 
@@ -102,13 +103,16 @@ final class CycleScheduler {
         var hint: UInt64?
         if case .wake(let sequence) = reason { hint = sequence }
         let isByWake = reason == .push || hint != nil
+        var due: Duration?
         if isByWake {
-            let start = max(jitteredStart(), schedule.noWakeBefore)
-            await environment.sleep(start - environment.uptime())
+            let now = environment.uptime()
+            let start = max(jitteredStart(after: now), schedule.noWakeBefore)
+            due = start
+            await environment.sleep(start - now)
             guard !Task.isCancelled else { throw .cancelled }
         }
         defer { if isByWake { countWake() } }
-        let outcome = try await runner.sharedCycle(hint: hint, since: before.cycles)
+        let outcome = try await runner.sharedCycle(hint: hint, since: before.cycles, due: due)
         let isBlind = reason == .push && profile.record.sequence == before.sequence
         if outcome == .behind || (outcome == .upToDate && isBlind) {
             // An edge that lags behind; a push has no hint to show it. `run` runs another cycle.
@@ -151,7 +155,7 @@ final class CycleScheduler {
         defer { cyclesCounted = runner.cyclesBegun }
         do throws(ClientError) {
             let outcome = try await runner.sharedCycle(
-                hint: request.hint == 0 ? nil : request.hint, since: cyclesAtRequest)
+                hint: request.hint == 0 ? nil : request.hint, since: cyclesAtRequest, due: start)
             conclude(.success(outcome), of: request)
         } catch {
             conclude(.failure(error), of: request)
@@ -164,9 +168,12 @@ final class CycleScheduler {
     private func conclude(
         _ end: Result<SyncOutcome, ClientError>, of request: CycleSchedule.Request
     ) {
+        var shown = end
+        // The next request must not show a failure of which this cycle's have shown nothing.
+        if case .failure(.secrets) = end, let outcome = runner.outcome { shown = .success(outcome) }
         let directives = profile.record.directives
         let delay = schedule.end(
-            end, served: request, at: environment.uptime(), cache: directives.cache,
+            shown, served: request, at: environment.uptime(), cache: directives.cache,
             spread: directives.spread, random: environment.randomUnit())
         cyclesAtRequest = runner.cyclesBegun
         if case .failure(let error) = end, error != .cancelled, let failure = runner.failure {
@@ -204,6 +211,8 @@ final class PendingWakes: Sendable {
     struct Wakes: Sendable, Equatable {
         /// Of those that come to all clients at once; nil when none came.
         var shared: CycleSchedule.Request?
+        /// The arrival of the newest of them, by the clock of uptime.
+        var time = Duration.zero
         /// One came that concerns this client alone, and is not jittered.
         var isUrgent = false
     }
@@ -212,7 +221,7 @@ final class PendingWakes: Sendable {
     let event = AsyncEvent()
     private let wakes = Mutex(Wakes())
 
-    func add(_ reason: SyncReason) {
+    func add(_ reason: SyncReason, at time: Duration) {
         wakes.withLock { wakes in
             var shared = wakes.shared ?? CycleSchedule.Request()
             switch reason {
@@ -222,7 +231,7 @@ final class PendingWakes: Sendable {
             case .push: shared.merge(.init(isBlindWake: true))
             case .wake(let hint): shared.merge(.init(hint: hint, isBlindWake: hint == 0))
             }
-            wakes.shared = shared
+            (wakes.shared, wakes.time) = (shared, time)
         }
         event.signal()
     }

@@ -36,12 +36,12 @@ final class EventStream {
     }
 
     /// Keeps the stream open until the task is cancelled, and passes on each event.
-    func listen(_ receive: (WakeEvent, _ isFirst: Bool) -> Void) async {
+    func listen(_ receive: (StreamInbox.Item, _ isFirst: Bool) -> Void) async {
         var failures = 0
         while !Task.isCancelled {
             let start = environment.uptime()
             cuts.began(at: start)
-            let inbox = StreamInbox()
+            let inbox = StreamInbox(in: environment)
             state = .connecting
             await connect(inbox, receive)
             let lasted = environment.uptime() - start
@@ -77,7 +77,7 @@ final class EventStream {
 
     /// Returns at the end of the connection, which is ended when no first event comes.
     private func connect(
-        _ inbox: StreamInbox, _ receive: (WakeEvent, _ isFirst: Bool) -> Void
+        _ inbox: StreamInbox, _ receive: (StreamInbox.Item, _ isFirst: Bool) -> Void
     ) async {
         let request = FetchRequest(
             url, limit: Self.byteLimit, timeout: .stream(idle: Self.idle), purpose: .stream)
@@ -96,13 +96,13 @@ final class EventStream {
                 await resumed.wait()
                 if !Task.isCancelled { inbox.abandon() }
             }
-            while let event = await inbox.next() {
+            while let item = await inbox.next() {
                 let isFirst = state != .connected
                 if isFirst {
                     state = .connected
                     environment.log(.streamConnected)
                 }
-                receive(event, isFirst)
+                receive(item, isFirst)
             }
             group.cancelAll()
         }
@@ -153,10 +153,16 @@ final class StreamInbox: Sendable {
         var isConnected: Bool { response?.status == 200 && response?.contentType == .eventStream }
     }
 
+    /// An event, and its arrival by the clock of uptime.
+    typealias Item = (event: WakeEvent, time: Duration)
+
     private let state = Mutex(State())
+    private let environment: ClientEnvironment
     /// A newer wake carries a newer hint: older ones may be dropped.
     private let queue = AsyncStream.makeStream(
-        of: WakeEvent.self, bufferingPolicy: .bufferingNewest(1))
+        of: Item.self, bufferingPolicy: .bufferingNewest(1))
+
+    init(in environment: ClientEnvironment) { self.environment = environment }
 
     func begin(_ response: FetchResponse) -> FetchVerdict {
         state.withLock { state in
@@ -173,7 +179,9 @@ final class StreamInbox: Sendable {
             return events
         }
         guard let events else { return .stop }
-        for event in events { queue.continuation.yield(event) }
+        // On the fetch thread: the client's own queue may be late.
+        let now = environment.uptime()
+        for event in events { queue.continuation.yield((event, now)) }
         return .proceed
     }
 
@@ -188,8 +196,8 @@ final class StreamInbox: Sendable {
     func close() { queue.continuation.finish() }
 
     /// The next event; nil at the end of the connection.
-    func next() async -> WakeEvent? {
-        for await event in queue.stream { return event }
+    func next() async -> Item? {
+        for await item in queue.stream { return item }
         return nil
     }
 

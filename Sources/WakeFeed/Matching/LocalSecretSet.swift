@@ -26,28 +26,23 @@ public struct LocalSecret: Sendable, Redacted {
 public final class LocalSecretSet: Sendable {
     /// In the order they were given.
     public let secrets: [LocalSecret]
-    private let derived = Mutex(Derived())
+    /// By the secret's index.
+    private let hashes: [SecretHash]
+    /// Of the last batch without a salt: most have as many digests as the one before.
+    private let unsalted = Mutex<Matcher?>(nil)
 
-    private struct Derived {
-        /// By the secret's index.
-        var hashes: [SecretHash]?
-        /// Of the last batch without a salt: most have as many digests as the one before.
-        var matcher: Matcher?
+    /// Hashes the secrets, of which there may be none.
+    public init(_ secrets: [LocalSecret]) {
+        self.secrets = secrets
+        hashes = secrets.map { SecretHash(of: $0.bytes) }
     }
 
-    /// - Parameter secrets: may be empty.
-    public init(_ secrets: [LocalSecret]) { self.secrets = secrets }
-
     func matcher(for header: BatchHeader) -> Matcher {
-        let (hashes, known) = derived.withLock { derived in
-            let hashes = derived.hashes ?? secrets.map { SecretHash(of: $0.bytes) }
-            derived.hashes = hashes
-            return (hashes, derived.matcher)
-        }
+        let known = unsalted.withLock { $0 }
         if header.salt == nil, let known, known.range == header.range { return known }
         let digests = hashes.map { $0.digest(salt: header.salt) }
         let matcher = Matcher(digests: digests, range: header.range)
-        if header.salt == nil { derived.withLock { $0.matcher = matcher } }
+        if header.salt == nil { unsalted.withLock { $0 = matcher } }
         return matcher
     }
 

@@ -42,7 +42,7 @@ struct ClientCrashTests {
         let rounds = Self.rounds / 3
         for round in 0..<rounds {
             let program = try await client.listen("--on-match", reports.program)
-            program.signal(SIGKILL, after: .microseconds(Int.random(in: 0..<60_000)))
+            program.signal(SIGKILL, after: .milliseconds(Int.random(in: 0..<1800)))
             _ = try await service.publish([secret], notes: ["note-\(round)"], "--then-broadcast")
             _ = await program.exit()
         }

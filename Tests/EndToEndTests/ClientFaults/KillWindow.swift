@@ -22,7 +22,7 @@ struct KillWindow {
         let wasKilled = await program.exit() == -SIGKILL
         if wasKilled {
             kills += 1
-            length = min(length * 1.2, .milliseconds(500))
+            length = min(length * 1.2, .milliseconds(1500))
         } else {
             length = max((program.end ?? .now) - begin, .milliseconds(2))
         }

@@ -23,7 +23,10 @@ enum StateWrites {
         _ = try? Database(path: ":memory:", access: .create)
         guard let system = unsafe sqlite3_vfs_find(nil),
             let replace = unsafe system.pointee.xSetSystemCall
-        else { return Issue.record("SQLite's calls of the system cannot be replaced") }
+        else {
+            Issue.record("the calls that SQLite makes of the system cannot be replaced")
+            return
+        }
         let write: Write = { file, bytes, count in
             guard refusal(of: file) == 0 else { return -1 }
             return unsafe Glibc.write(file, bytes, count)
@@ -32,9 +35,9 @@ enum StateWrites {
             guard refusal(of: file) == 0 else { return -1 }
             return unsafe Glibc.pwrite(file, bytes, count, offset)
         }
-        unsafe replace(system, "write", unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
+        _ = unsafe replace(system, "write", unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
         for name in ["pwrite", "pwrite64"] {
-            unsafe replace(system, name, unsafeBitCast(writeAt, to: sqlite3_syscall_ptr.self))
+            _ = unsafe replace(system, name, unsafeBitCast(writeAt, to: sqlite3_syscall_ptr.self))
         }
     }()
 

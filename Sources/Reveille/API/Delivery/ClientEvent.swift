@@ -31,8 +31,9 @@ public struct MatchDelivery: Sendable, Identifiable {
     public var id: MatchID { match.id }
 
     /// Records that the user was notified: the match is never delivered again, and its name and
-    /// note are overwritten in every file. A full disk does not matter: it is recorded when there
-    /// is room, if the process lives until then. A second call does nothing.
+    /// note are overwritten in every file. Returns when that is done; while a check runs, at its
+    /// end: no request shows it. A full disk does not matter: it is recorded when there is room, if
+    /// the process lives until then. A second call does nothing.
     public func acknowledge() async { await ticket.end(.acknowledged) }
 
     /// Gives the match back: it is delivered again in 1 minute to 6 hours, later each time. After
