@@ -191,6 +191,8 @@ void linux_unlink_unix(int descriptor, const char *path) {
     clear_stale(&bound);
 }
 
+int linux_synchronize_disk(int descriptor) { return syncfs(descriptor); }
+
 bool linux_is_same_user(int descriptor) {
     struct ucred peer;
     socklen_t length = sizeof peer;

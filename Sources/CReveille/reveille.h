@@ -84,6 +84,7 @@ enum reveille_error {
     REVEILLE_ERROR_STATE_EXPOSED = 42,  /* others can reach it, or it is a symbolic link */
     REVEILLE_ERROR_STATE_UNUSABLE = 43, /* it cannot be read or written */
     REVEILLE_ERROR_DISK_FULL = 44,      /* no room; nothing is lost */
+    REVEILLE_ERROR_STATE_FOREIGN = 45,  /* it belongs to another user */
 
     /* The configuration. */
     REVEILLE_ERROR_FEED_URL = 60,          /* not https (http: loopback, onion services) */
@@ -147,7 +148,7 @@ enum reveille_warning_code {
     REVEILLE_WARNING_FORK = 6,                 /* two histories at batch `first` */
     REVEILLE_WARNING_GAP = 7,                  /* first..last were dropped and never checked */
     REVEILLE_WARNING_STALE = 8,                /* the head has expired */
-    REVEILLE_WARNING_CLOCK_SKEW = 9,           /* number: seconds that the head is ahead of us */
+    REVEILLE_WARNING_CLOCK_SKEW = 9,           /* number: seconds that this clock is behind */
     REVEILLE_WARNING_BAD_FEED = 10,            /* for a day no head with a valid signature */
     REVEILLE_WARNING_ROLLBACK = 11,            /* for a day only heads older than one before */
     REVEILLE_WARNING_STATE_RESET = 12,         /* damaged and put aside; matches may come again */

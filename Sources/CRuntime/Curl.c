@@ -73,7 +73,7 @@ enum {
     CURLOPT_HEADERFUNCTION = 20079, CURLINFO_PRIVATE = 0x100000 + 21,
     CURLOPT_PREREQFUNCTION = 20312, CURLOPT_PREREQDATA = 10313, CURL_PREREQFUNC_OK = 0,
     CURL_PREREQFUNC_ABORT = 1,
-    CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
+    CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53, CURLINFO_SSL_VERIFYRESULT = 0x200000 + 13,
     // curl_multi_wakeup(3) came with 7.68.0.
     OLDEST_VERSION = 0x074400,
 };
@@ -200,6 +200,12 @@ bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {
     int64_t microseconds = 0;
     int code = curl.table->easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);
     return code == CURLE_OK && microseconds > 0;
+}
+
+long crt_curl_easy_certificate_fault(crt_curl curl, void *easy) {
+    long fault = 0;
+    curl.table->easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &fault);
+    return fault;
 }
 
 void crt_curl_easy_read_again(crt_curl curl, void *easy) {

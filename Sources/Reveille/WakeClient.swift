@@ -242,6 +242,7 @@ public actor WakeClient {
             await endConnections()
             return outcome
         } catch {
+            if error == .diskFull { outbox.reportFullDisk() }
             await endConnections()
             throw error
         }

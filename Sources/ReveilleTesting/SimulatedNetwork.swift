@@ -35,9 +35,9 @@ public final class SimulatedNetwork: Sendable {
 
         fileprivate var error: FetchError {
             switch self {
-            // CURLE_COULDNT_CONNECT, CURLE_PEER_FAILED_VERIFICATION
+            // CURLE_COULDNT_CONNECT, CURLE_PEER_FAILED_VERIFICATION, an unknown issuer
             case .unreachable: .network(code: 7)
-            case .tls: .tls(code: 60)
+            case .tls: .tls(code: 60, certificate: 20)
             case .timeout: .timeout
             }
         }

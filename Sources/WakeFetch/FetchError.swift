@@ -12,8 +12,9 @@ package enum FetchError: Error, Sendable, Hashable {
     case addressRefused
     /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
     case network(code: Int32)
-    /// Certificate, host name or handshake. The code is libcurl's.
-    case tls(code: Int32)
+    /// Certificate, host name or handshake. The code is libcurl's; why a certificate was refused is
+    /// told by the numbers of OpenSSL (verify(1)), 0 where only its name was wrong.
+    case tls(code: Int32, certificate: Int = 0)
     /// The connect, total, low-speed or idle time ran out.
     case timeout
     /// No response, though the request was sent, or part of it: the same times ran out, or libcurl
@@ -46,7 +47,7 @@ package enum FetchError: Error, Sendable, Hashable {
         case .invalidField: "a field of the request is malformed"
         case .addressRefused: "the name leads to an address that may not be used"
         case .network(let code): "there is no connection (\(code))"
-        case .tls(let code): "the TLS connection failed (\(code))"
+        case .tls(let code, _): "the TLS connection failed (\(code))"
         case .timeout: "the server took too long"
         case .unanswered: "the server did not answer"
         case .tooLarge: "the answer is longer than it may be"

@@ -25,7 +25,7 @@ struct DocumentationTests {
         arguments: ["ClientErrors", "ClientError/httpStatus(_:)", "Reveille/WakeClient/tell()"])
     func missing(_ link: String) async throws {
         let made = try await Documentation().converted { text in
-            text.replacing("``ClientError/tls``", with: "``\(link)``")
+            text.replacing("``ClientError/tls(_:)``", with: "``\(link)``")
         }
         #expect(!made.isSound)
         #expect(made.output.contains("doesn't exist"), "\(made.output)")

@@ -67,7 +67,7 @@ struct HostileFeedTests {
         try world.time.run {
             let client = try world.client()
             world.network.fail(.feed, with: .tls(code: 60))
-            await #expect(throws: ClientError.tls) { try await client.synchronize() }
+            await #expect(throws: ClientError.tls(.otherName)) { try await client.synchronize() }
             world.network.fail(.feed, with: .network(code: 7))
             await #expect(throws: ClientError.network) { try await client.synchronize() }
             #expect(await client.status.sequence == 1)

@@ -10,7 +10,7 @@ struct TableTests {
     private static let errors =
         ClientError.examples + [
             .httpStatus(503, retryAfter: .seconds(60)), .httpStatus(404, retryAfter: nil),
-            .relay(302, retryAfter: nil), .state(.unusable(13)),
+            .relay(302, retryAfter: nil), .state(.unusable(13)), .state(.foreign),
             .configuration(.witnesses(line: 7)),
             .configuration(.libraryMissing(package: "libcurl4")),
             .metered(until: Date(timeIntervalSince1970: 1_800_000_000)),

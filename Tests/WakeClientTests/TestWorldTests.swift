@@ -132,7 +132,7 @@ struct TestWorldTests {
         }
         world.feed.serve(with: nil)
         world.network.fail([.feed], with: .tls)
-        await #expect(throws: ClientError.tls) {
+        await #expect(throws: ClientError.tls(.unknownIssuer)) {
             try await world.run { try await client.synchronize() }
         }
     }

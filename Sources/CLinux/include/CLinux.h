@@ -57,6 +57,9 @@ int linux_probe_unix(const char *path, const char *directory);
 /// Removes the socket file `path` if it still is the one `descriptor` is bound to.
 void linux_unlink_unix(int descriptor, const char *path);
 
+/// Makes all that was written to the file system of a file durable (syncfs(2)).
+int linux_synchronize_disk(int descriptor);
+
 /// Whether the far end of a Unix socket is a process of this one's user (unix(7), SO_PEERCRED).
 bool linux_is_same_user(int descriptor);
 

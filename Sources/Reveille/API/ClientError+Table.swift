@@ -8,7 +8,7 @@ extension ClientError {
     enum Name: String, CaseIterable {
         case network, tls, httpStatus, truncated, tooLarge, badSignature, wrongFeed, rollback, fork
         case unwitnessed, corruptBatch, protocolViolation, locked, diskFull
-        case stateVersion, stateExposed, stateUnusable
+        case stateVersion, stateExposed, stateForeign, stateUnusable
         case configurationFeedUrl, configurationServiceUrl, configurationObliviousUrl
         case configurationFeedKey, configurationServiceMissing, configurationOtherFeed
         case configurationProxy, configurationDailyByteBudget, configurationCacheCapacity
@@ -63,7 +63,8 @@ extension ClientError {
         let portal = "a captive portal's page looks like this: try again on another network"
         return switch self {
         case .network: Entry(.network, 20, .time, "the server cannot be reached")
-        case .tls: Entry(.tls, 21, .time, "the server's certificate cannot be verified")
+        case .tls(let fault):
+            Entry(.tls, 21, .time, fault.phrase, hint: fault.hint, values: [fault.rawValue])
         case .httpStatus(let status, let pause):
             Entry(
                 .httpStatus, 22, .of(httpStatus: status), "the server answered \(status)",
@@ -112,6 +113,11 @@ extension ClientError {
                 .stateExposed, 42, .configuration,
                 "the state directory or a file in it is open to others",
                 hint: "chmod 700 the directory, chmod 600 the files, no symbolic links")
+        case .state(.foreign):
+            Entry(
+                .stateForeign, 45, .configuration,
+                "the state directory or a file in it belongs to another user",
+                hint: "use it as that user, or chown it")
         case .state(.unusable(let number)):
             Entry(
                 .stateUnusable, 43, .files,
@@ -175,6 +181,33 @@ extension ClientError {
         case _ where Cure.of(httpStatus: status).isTime:
             "the relay is busy, or does not reach the service's gateway"
         default: "is this the URL of a relay, and does it lead to this service?"
+        }
+    }
+}
+
+extension ClientError.TLSFault {
+    fileprivate var phrase: String {
+        switch self {
+        case .handshake: "the server and this device have no TLS in common"
+        case .expired: "the server's certificate has expired"
+        case .notYetValid: "the server's certificate is not valid yet"
+        case .otherName: "the server's certificate is for another name"
+        case .unknownIssuer: "no authority that this device trusts issued the server's certificate"
+        }
+    }
+
+    fileprivate var hint: String {
+        switch self {
+        case .handshake:
+            "TLS 1.2 or 1.3 is needed: are address and port right? its operator must update a server "
+                + "that has neither"
+        case .expired: "is this device's clock right? else the server's operator must renew it"
+        case .notYetValid: "this device's clock is behind: timedatectl set-ntp true"
+        case .otherName:
+            "is the address right? a captive portal looks like this, too: try another network"
+        case .unknownIssuer:
+            "a captive portal or a proxy that opens TLS looks like this; without the package "
+                + "ca-certificates every server does"
         }
     }
 }
@@ -299,15 +332,17 @@ extension ClientError: LocalizedError {
             .libraryMissing(package: values.first ?? "libcurl4"),
         ]
         let others: [ClientError] = [
-            .network, .tls, .httpStatus(status, retryAfter: pause), .truncated, .tooLarge,
+            .network, .httpStatus(status, retryAfter: pause), .truncated, .tooLarge,
             .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .state(.otherVersion),
-            .state(.exposed), .state(.unusable(Int32(clamping: number))), .locked, .diskFull,
-            .protocolViolation, .gatewayKey, .relay(status, retryAfter: pause), .notRegistered,
+            .state(.exposed), .state(.foreign), .state(.unusable(Int32(clamping: number))), .locked,
+            .diskFull, .protocolViolation, .gatewayKey, .relay(status, retryAfter: pause),
+            .notRegistered,
             .notServed, .stillRegistered, .secrets, .metered(until: Date(seconds: number)),
             .cancelled,
         ]
         return others + configuration.map(Self.configuration)
-            + ProofFault.allCases.map(Self.unwitnessed) + SourceFault.allCases.map(Self.source)
+            + TLSFault.allCases.map(Self.tls) + ProofFault.allCases.map(Self.unwitnessed)
+            + SourceFault.allCases.map(Self.source)
     }
 }
 

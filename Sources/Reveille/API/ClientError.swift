@@ -7,7 +7,7 @@ public enum ClientError: Error, Sendable, Equatable {
     /// Resolving, connecting, sending, receiving or waiting failed.
     case network
     /// Certificate, host name or handshake; nothing is ever tried with less protection.
-    case tls
+    case tls(TLSFault)
     /// The server answered, but not as the protocol says, and asked for this pause.
     case httpStatus(Int, retryAfter: Duration?)
     /// The answer ended early; the received part is kept and continued next time.
@@ -60,6 +60,32 @@ public enum ClientError: Error, Sendable, Equatable {
     /// The task was cancelled.
     case cancelled
 
+    /// A fault of a connection's protection.
+    public enum TLSFault: String, Sendable, CaseIterable {
+        /// No common version or cipher, or no TLS at all.
+        case handshake
+        /// The server's certificate has expired, by this device's clock.
+        case expired
+        /// The server's certificate begins later, by this device's clock.
+        case notYetValid = "not-yet-valid"
+        /// The certificate is for another name than the server's.
+        case otherName = "other-name"
+        /// Nobody whom this device trusts has issued the certificate.
+        case unknownIssuer = "unknown-issuer"
+
+        /// By the numbers of libcurl-errors(3) and OpenSSL's x509_vfy.h.
+        init(code: Int32, certificate: Int) {
+            switch (code, certificate) {
+            // CURLE_PEER_FAILED_VERIFICATION alone is about the certificate.
+            case (60, 9): self = .notYetValid
+            case (60, 10): self = .expired
+            case (60, 0), (60, 62): self = .otherName
+            case (60, _), (77, _): self = .unknownIssuer
+            default: self = .handshake
+            }
+        }
+    }
+
     /// A fault of a head's proof.
     public enum ProofFault: String, Sendable, CaseIterable {
         /// There is none, or it is something else.
@@ -81,8 +107,10 @@ public enum ClientError: Error, Sendable, Equatable {
     public enum StateFault: Sendable, Equatable {
         /// Written by another version of this library. Nothing of it is changed.
         case otherVersion
-        /// Others can read or write it, it belongs to someone else, or it is a symbolic link.
+        /// Others can read or write it, or it is a symbolic link.
         case exposed
+        /// It belongs to another user.
+        case foreign
         /// It cannot be read or written. The number is of errno(3), 0 when SQLite has none.
         case unusable(Int32)
     }
@@ -137,7 +165,8 @@ extension ClientError {
         case .onionWithoutProxy: self = .configuration(.proxy)
         case .network, .addressRefused, .timeout, .unanswered, .closed, .outOfResources:
             self = .network
-        case .tls: self = .tls
+        case .tls(let code, let certificate):
+            self = .tls(TLSFault(code: code, certificate: certificate))
         case .tooLarge: self = .tooLarge
         case .truncated: self = .truncated
         case .cancelled: self = .cancelled

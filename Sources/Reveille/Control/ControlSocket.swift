@@ -44,6 +44,13 @@ struct ControlSocket {
         LocalSocket.ask(name, in: directory, Request.changed.rawValue, seconds: nil)
     }
 
+    /// A client listens in this state directory, and does not answer within 5 s.
+    static func hangs(in directory: String) -> Bool {
+        // A request that is none has no effect.
+        LocalSocket.ask(name, in: directory, "", seconds: nil) != nil
+            && ask(.status, directory, seconds: 5) == nil
+    }
+
     /// The answer of the running client; nil when none runs, or it does not answer in time.
     static func ask(_ request: Request, _ directory: String, seconds: UInt32) -> [UInt8]? {
         LocalSocket.ask(name, in: directory, request.rawValue, seconds: seconds)

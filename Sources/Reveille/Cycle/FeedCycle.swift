@@ -105,7 +105,7 @@ struct FeedCycle: CycleSource {
             try refuse(fetched.bytes, error)
             throw ClientError(error)
         }
-        try accept(verified, fetched.bytes, try proven(fetched, verified, now: now), now: now)
+        try accept(verified, fetched, try proven(fetched, verified, now: now), now: now)
         return verified
     }
 
@@ -155,7 +155,7 @@ struct FeedCycle: CycleSource {
 
     /// - Parameter proven: nil without a policy.
     private func accept(
-        _ verified: VerifiedHead, _ bytes: [UInt8], _ proven: HeadProofVerifier.Verified?,
+        _ verified: VerifiedHead, _ fetched: FetchedHead, _ proven: HeadProofVerifier.Verified?,
         now: Int64
     ) throws(ClientError) {
         let record = profile.record
@@ -167,7 +167,13 @@ struct FeedCycle: CycleSource {
             switch warning {
             case .gap(let missing):
                 gaps.append(.gap(first: missing.lowerBound, last: missing.upperBound))
-            case .stale: stale = .stale
+            case .stale(let expired):
+                // The server's clock is not signed, and a warning of a clock harms nobody.
+                if let ahead = fetched.serverAhead(of: now), now + ahead <= expired {
+                    skew = .clockSkew(.seconds(ahead))
+                } else {
+                    stale = .stale
+                }
             case .clockSkew(let issued): skew = .clockSkew(.seconds(issued - now))
             }
         }
@@ -181,7 +187,7 @@ struct FeedCycle: CycleSource {
         let warnings =
             next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
             + next.mark(.staleCosignature, cosignature)
-        try profile.save(next, head: bytes, warnings: warnings)
+        try profile.save(next, head: fetched.bytes, warnings: warnings)
     }
 
     private func refuse(_ bytes: [UInt8], _ error: FeedError) throws(ClientError) {

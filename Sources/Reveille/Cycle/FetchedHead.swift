@@ -73,6 +73,11 @@ struct FetchedHead {
         }
     }
 
+    /// Seconds by which the server's clock is ahead of this one; nil when it is about the same.
+    func serverAhead(of now: Int64) -> Int64? {
+        date.map { $0 - now }.flatMap { abs($0) > FeedLimits.clockToleranceSeconds ? $0 : nil }
+    }
+
     /// The bytes of the proof, as evidence.
     var proofBytes: [UInt8] { (try? proof.get()) ?? [] }
 }

@@ -93,6 +93,10 @@ final class Outbox {
             isDelivering = false
             ended.signal()
         }
+        // First: those of a full disk, on which nothing else can be recorded.
+        while let handler, !unsavedWarnings.isEmpty, !Task.isCancelled {
+            await deliver(unsavedWarnings.removeFirst(), to: handler)
+        }
         try settle()
         guard let handler else { return }
         defer { if !isCycling, profile.mayHaveTraces { profile.wipeTraces() } }
@@ -108,9 +112,6 @@ final class Outbox {
     }
 
     private func deliverWarnings(to handler: any MatchHandler) async throws(ClientError) {
-        while !unsavedWarnings.isEmpty, !Task.isCancelled {
-            await deliver(unsavedWarnings.removeFirst(), to: handler)
-        }
         while !Task.isCancelled, let next = try queue.nextWarning() {
             await deliver(next.warning, to: handler)
             guard !Task.isCancelled else { return queue.giveBack(warning: next.id) }

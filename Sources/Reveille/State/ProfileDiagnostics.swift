@@ -49,7 +49,8 @@ package struct ProfileDiagnostics {
         package let lacksKeys: Bool
         /// The end of the check of the head's proof; nil without a policy of witnesses.
         package let witnesses: Witnesses?
-        /// Seconds by which the server's clock, which is not signed, is ahead of this one.
+        /// Seconds by which the server's clock, which is not signed, is ahead of this one; nil when
+        /// it is about the same.
         package let serverAhead: Int64?
         fileprivate let gatewayKeys: GatewayKeyHashes
     }
@@ -79,14 +80,15 @@ package struct ProfileDiagnostics {
             try fetched.verify(now: now)
         }
         let tolerance = FeedLimits.clockToleranceSeconds
+        let ahead = fetched.serverAhead(of: now)
         return Feed(
             sequence: verified.head.sequence, unchecked: verified.plan.count,
             age: now - verified.head.issued,
-            isExpired: verified.head.expires < now - tolerance,
+            isExpired: verified.head.expires < now + (ahead ?? 0) - tolerance,
             isFromFuture: verified.head.issued > now + tolerance,
             lacksKeys: fetched.lacksKeys,
             witnesses: witnesses(fetched, verified, now: now),
-            serverAhead: fetched.date.map { $0 - now },
+            serverAhead: ahead,
             gatewayKeys: verified.cursor.settings.gatewayKeys)
     }
 
@@ -124,7 +126,7 @@ package struct ProfileDiagnostics {
         let time = Duration.seconds(30)
         let request = FetchRequest(
             wakes, limit: EventStream.byteLimit,
-            timeout: FetchTimeout(connect: time, total: time, throughput: .idle(time)),
+            timeout: FetchTimeout(connect: time, total: time, throughput: .idle(.seconds(10))),
             purpose: .stream)
         let inbox = StreamInbox(in: environment)
         var failure: FetchError?
@@ -137,8 +139,9 @@ package struct ProfileDiagnostics {
             failure = error
         }
         if inbox.hasEvent { return .works }
-        if let response = inbox.response, !inbox.isConnected {
-            return .refused(status: response.status)
+        if let response = inbox.response {
+            // A proxy on the way keeps back what should pass, until the time is over.
+            return inbox.isConnected ? .silent : .refused(status: response.status)
         }
         if let failure { throw ClientError(failure) }
         return .silent
@@ -166,6 +169,11 @@ package struct ProfileDiagnostics {
             }
         }
         return Cached(batches: names.count, bytes: sizes.reduce(0, +), lost: lost)
+    }
+
+    /// A client listens for other processes, and does not answer within 5 s.
+    package static func hangs(_ configuration: ClientConfiguration) -> Bool {
+        ControlSocket.hangs(in: configuration.stateDirectory)
     }
 
     /// The process that holds the profile; nil when none is seen.

@@ -23,26 +23,26 @@ struct StateDirectory: Sendable {
     static func prepare(_ path: String) throws(ClientError) {
         try mapError(ClientError.init) { () throws(FileError) in
             if !Files.exists(path) { try Files.makeDirectory(path) }
-            try check(path, isDirectory: true)
         }
+        try check(path, isDirectory: true)
     }
 
     /// The path of the profile's database; `.state(.exposed)` when others can reach its files.
     static func checkedDatabase(in directory: String) throws(ClientError) -> String {
         let path = directory + "/client.db"
-        for suffix in ["", "-wal", "-shm"] {
-            try mapError(ClientError.init) { () throws(FileError) in
-                if Files.exists(path + suffix) { try check(path + suffix, isDirectory: false) }
-            }
+        for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
+            try check(path + suffix, isDirectory: false)
         }
         return path
     }
 
-    private static func check(_ path: String, isDirectory: Bool) throws(FileError) {
-        let status = try isDirectory ? FileStatus(ofDirectory: path) : FileStatus(of: path)
-        guard status.isPrivate, isDirectory ? status.isDirectory : status.isRegular else {
-            throw FileError(.status, EPERM)
+    private static func check(_ path: String, isDirectory: Bool) throws(ClientError) {
+        let status = try mapError(ClientError.init) { () throws(FileError) in
+            try isDirectory ? FileStatus(ofDirectory: path) : FileStatus(of: path)
         }
+        guard isDirectory ? status.isDirectory : status.isRegular else { throw .state(.exposed) }
+        guard status.isOwn else { throw .state(.foreign) }
+        guard status.isPrivate else { throw .state(.exposed) }
     }
 }
 

@@ -79,7 +79,7 @@ package struct Subprocess: Sendable {
         return SystemError(number)
     }
 
-    /// Runs it to its end, at most for `time`.
+    /// Runs it to its end, at most for `time`, in which suspensions of the machine do not count.
     package func run(for time: Duration) async -> End {
         let child: Child
         switch spawn() {
@@ -89,7 +89,7 @@ package struct Subprocess: Sendable {
         return await withTaskGroup(of: End?.self) { group in
             group.addTask { await child.ended() }
             group.addTask {
-                try? await Task.sleep(for: time)
+                try? await Task.sleep(for: time, clock: .suspending)
                 child.kill()
                 return nil
             }

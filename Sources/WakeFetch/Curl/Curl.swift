@@ -103,7 +103,7 @@ final class CurlMulti {
 
 extension FetchError {
     /// The error for a code of libcurl-errors(3), before or after the final response's head.
-    init(code: Int32, hasHead: Bool) {
+    init(code: Int32, hasHead: Bool, certificate: Int) {
         switch Int(code) {
         case CURLE_OPERATION_TIMEDOUT: self = .timeout
         case CURLE_PARTIAL_FILE: self = .truncated
@@ -115,7 +115,7 @@ extension FetchError {
             CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
-            self = .tls(code: code)
+            self = .tls(code: code, certificate: certificate)
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2,
             CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2_STREAM:
             // 1 also stands for an HTTP/0.9 answer (CURLOPT_HTTP09_ALLOWED(3)).

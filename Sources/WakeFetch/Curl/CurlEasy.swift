@@ -38,6 +38,9 @@ final class CurlEasy {
     /// Whether the connection is established: from then on the throughput is checked.
     var isConnected: Bool { unsafe crt_curl_easy_is_connected(curl.library, handle) }
 
+    /// Why the certificate was refused, by OpenSSL's numbers; 0 when only its name was wrong.
+    var certificateFault: Int { unsafe crt_curl_easy_certificate_fault(curl.library, handle) }
+
     /// Whether libcurl tried to connect to another address than the allowed one.
     var wasRefused: Bool { unsafe onlyAddress?.pointee.refused ?? false }
 

@@ -160,7 +160,8 @@ final class Transfer {
         guard code != 0 else { return .failure(.protocolViolation) }
         if easy.wasRefused { return .failure(.addressRefused) }
         if easy.wouldRepeat { return .failure(.unanswered) }
-        let error = FetchError(code: code, hasHead: response != nil)
+        let error = FetchError(
+            code: code, hasHead: response != nil, certificate: easy.certificateFault)
         let isUnanswered = error == .timeout && response == nil && easy.isConnected
         return .failure(isUnanswered ? .unanswered : error)
     }

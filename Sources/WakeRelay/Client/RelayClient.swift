@@ -112,7 +112,7 @@ enum RelayResult: Sendable, Equatable {
             case _ where hasHead: .interrupted
             case .network(let code) where code == unknownHost: .unconnected(isUnknownHost: true)
             case .network(let code) where code == cannotConnect: .unconnected(isUnknownHost: false)
-            case .tls(let code) where code == unverified || code == badAuthorities: .untrusted
+            case .tls(let code, _) where code == unverified || code == badAuthorities: .untrusted
             // A broken handshake is equivalent to no connection.
             case .tls, .timeout: .unconnected(isUnknownHost: false)
             default: .interrupted

@@ -67,6 +67,9 @@ package struct FileStatus: Sendable {
     /// Whether both files are on one file system (stat(2), `st_dev`).
     package func isOnDisk(of other: FileStatus) -> Bool { identity.device == other.identity.device }
 
+    /// It belongs to this process's user.
+    package var isOwn: Bool { owner == geteuid() }
+
     /// True when nobody but this process's user can read or write it.
     package var isPrivate: Bool {
         let isClosed = mode & 0o077 == 0 || Files.overlooksGroup && isOpenToGroup

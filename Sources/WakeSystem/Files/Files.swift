@@ -1,3 +1,4 @@
+private import CLinux
 private import Glibc
 
 package enum Files {
@@ -27,6 +28,17 @@ package enum Files {
     ) throws(FileError) {
         try write(path, bytes, flags: O_EXCL, mode)
         try synchronizeDirectory(of: path)
+    }
+
+    /// The same for this process's user; after a power cut it may be missing, empty or cut short.
+    package static func createForNow(_ path: String, with bytes: Span<UInt8>) throws(FileError) {
+        try OpenFile(path, flags: O_WRONLY | O_CREAT | O_EXCL).write(bytes)
+    }
+
+    /// Makes all that was written to the disk of a file durable (syncfs(2)).
+    package static func synchronizeDisk(of path: String) throws(FileError) {
+        let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)
+        guard linux_synchronize_disk(file.descriptor) == 0 else { throw FileError(.sync) }
     }
 
     private static func write(

@@ -58,6 +58,10 @@ let pushUseCommand = Command(
             "hint: pushes reach this client only while `run` runs; --unit, --on-match or"
                 + " --notify has them start it")
     }
+    if let holder = ProfileDiagnostics.holder(of: configuration) {
+        Console().error(
+            "hint: the client that runs, process \(holder), takes pushes after its next start")
+    }
     return outcome.status
 }
 

@@ -19,7 +19,11 @@ let runCommand = Command(
     examples: [
         "reveille-client run --on-match /usr/local/bin/on-match",
         "systemd-run --user -p Type=notify reveille-client run",
-    ]
+    ],
+    notes: """
+        With --json or --dbus one match is out at a time: the next one follows when it is
+        acknowledged, or after 30 s, when it is kept and comes again later.
+        """
 ) { invocation throws(CommandFailure) in
     let (profile, configuration) = try Profile.open(invocation)
     let isVerbose = invocation.flag("--verbose")

@@ -23,6 +23,7 @@ let statusCommand = Command(
         return StatusReport(
             status: try access.status(),
             holder: ProfileDiagnostics.holder(of: configuration),
+            hangs: ProfileDiagnostics.hangs(configuration),
             delivered: try access.deliveredMatches(limit: shownMatches),
             changed: (try? FileStatus(of: profile.configurationFile))?.modified)
     }
@@ -35,6 +36,8 @@ private struct StatusReport {
     let status: ClientStatus
     /// The process that holds the profile.
     let holder: Int32?
+    /// It runs and does not answer.
+    let hangs: Bool
     let delivered: [MatchID]
     /// Time of the last change of `client.conf`.
     let changed: Int?
@@ -50,7 +53,7 @@ private struct StatusReport {
     var text: String {
         var lines = [
             "client          "
-                + (holder.map { "running, process \($0)" }
+                + (holder.map { "running, process \($0)\(hangs ? ", and DOES NOT ANSWER" : "")" }
                     ?? (status.runningSince == nil ? "not running" : "running")),
             "registration    \(Report.sentence(status.registration))",
             "checked up to   "

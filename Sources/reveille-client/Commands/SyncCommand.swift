@@ -20,8 +20,9 @@ let syncCommand = Command(
               secrets cannot be read or written, or the disk is full
           75  the server cannot be reached, or another process works here:
               try again later
-          78  the configuration cannot work, files are open to others, or a
-              library is missing
+          78  the configuration cannot work, files are open to others or are
+              another user's, or a library or the program of --on-match is
+              missing
         """
 ) { invocation throws(CommandFailure) in
     let isJSON = invocation.flag("--json")
@@ -51,6 +52,7 @@ private struct SyncRun {
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
             desktop: DesktopNotification(invocation), quiet: isJSON)
         self.isJSON = isJSON
+        try handler.checkPrograms()
     }
 
     func perform() async throws(CommandFailure) -> ExitStatus {
@@ -84,6 +86,8 @@ private struct SyncRun {
             client = try await open(configuration)
         } catch {
             report.outcome = .failure(error)
+            // There is no client that could.
+            if error == .diskFull { await handler.didWarn(.diskFull) }
             return (write(report), nil)
         }
         report.outcome = await checked { () async throws(ClientError) in try await client.check() }
@@ -157,7 +161,7 @@ private struct SyncRun {
     private func deliver(_ client: WakeClient, _ report: inout SyncReport) async -> Bool {
         do throws(ClientError) {
             // A match whose delivery failed an hour ago does not wait for the timer's next start.
-            try await client.retryDeliveries()
+            try? await client.retryDeliveries()
             try await client.deliver()
         } catch {
             // The first failure is reported.

@@ -64,7 +64,7 @@ private struct ExpectedFeed {
     init(_ invocation: Invocation) throws(CommandFailure) {
         let now = Int64(SystemClock.wallSeconds)
         let given = try invocation.path("--witnesses").map { path throws(CommandFailure) in
-            try policy(try ProfileFile.policy(path))
+            try ProfileFile.checked(policy: ProfileFile.policy(path))
         }
         if let text = invocation.value("--key") {
             guard let key = FeedKey(text: text) else {
@@ -86,22 +86,10 @@ private struct ExpectedFeed {
         keys = known.flatMap { $0.contains(key) ? $0 : nil }
         let log = keys == nil ? nil : try? profile?.log()
         let kept = try configuration.witnesses.map { text throws(CommandFailure) in
-            try policy(Array(text.utf8))
+            try ProfileFile.checked(policy: Array(text.utf8))
         }
         proofs = ArchivedProofs(policy: given ?? kept, known: log ?? nil, now: now)
     }
-}
-
-private func policy(_ text: [UInt8]) throws(CommandFailure) -> WitnessPolicy {
-    let policy = try mapError({
-        CommandFailure("the witnesses' policy: \($0.message)", status: .configuration)
-    }) { () throws(WitnessPolicyError) in try WitnessPolicy(text) }
-    guard policy.isSatisfiable else {
-        throw CommandFailure(
-            "the witnesses' policy: no quorum can be verified: it needs Ed25519 keys",
-            status: .configuration)
-    }
-    return policy
 }
 
 /// A file as it is; of a directory, laid out as a feed or flat, what is named like a feed's files.

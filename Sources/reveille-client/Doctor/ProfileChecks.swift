@@ -103,9 +103,7 @@ struct StateChecks {
     let configuration: ClientConfiguration
 
     func findings() -> [Finding] {
-        let holder = ProfileDiagnostics.holder(of: configuration)
-        let client = Finding.ok(
-            "client", holder.map { "running, process \($0)" } ?? "not running")
+        let client = client()
         // Opening the state further would create one.
         guard let version = diagnostics.stateVersion else {
             let hint = "reveille-client sync, or run, makes it"
@@ -119,6 +117,19 @@ struct StateChecks {
             findings.append(.failed("state", error))
         }
         return findings + [Self.cache(diagnostics.cached())]
+    }
+
+    private func client() -> Finding {
+        let subject = "client"
+        guard let holder = ProfileDiagnostics.holder(of: configuration) else {
+            return .ok(subject, "not running")
+        }
+        guard !ProfileDiagnostics.hangs(configuration) else {
+            return .failed(
+                subject, "process \(holder) runs and does not answer",
+                hint: "is it stopped? else end it with kill, and start it again")
+        }
+        return .ok(subject, "running, process \(holder)")
     }
 
     private static func cache(_ cached: ProfileDiagnostics.Cached) -> Finding {

@@ -69,9 +69,8 @@ enum NetworkChecks {
                     "feed", text + ", but without its file keys",
                     hint: "ask the publisher to serve it: clients with an older key need it")
                 : .ok("feed", text)
-        let tolerance: Int64 = 600
         let difference: String
-        if let ahead = feed.serverAhead, abs(ahead) > tolerance {
+        if let ahead = feed.serverAhead {
             difference = "\(abs(ahead)) s \(ahead > 0 ? "behind" : "ahead of") the feed's server"
         } else if feed.isFromFuture {
             difference = "\(-feed.age) s behind the feed's head"
@@ -97,14 +96,19 @@ enum NetworkChecks {
     private static func finding(
         _ stream: ProfileDiagnostics.Stream, _ channel: ClientConfiguration.Channel
     ) -> Finding {
-        let hint =
-            channel == .stream
-            ? "until it works, polling finds what is new" : "this profile polls and needs none"
+        let poll = "this profile polls and needs none"
         return switch stream {
-        case .works: .ok("stream", "it stands and speaks")
+        case .works: .ok("stream", "it is open and events come")
         case .refused(let status):
-            .warning("stream", "the service answered \(status) and no stream", hint: hint)
-        case .silent: .warning("stream", "it ended without a word", hint: hint)
+            .warning(
+                "stream", "the service answered \(status) and no stream",
+                hint: channel == .stream ? "until it works, polling finds what is new" : poll)
+        case .silent:
+            .warning(
+                "stream", "accepted, but nothing comes: a proxy on the way keeps it back",
+                hint: channel == .stream
+                    ? "ask the service's operator: its front must not buffer /v1/wakes; until "
+                        + "then polling finds what is new" : poll)
         }
     }
 }

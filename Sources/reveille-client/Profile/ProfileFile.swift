@@ -43,10 +43,10 @@ struct ProfileFile {
 
     private func text() throws(CommandFailure) -> String {
         let bytes: [UInt8]
-        let isPrivate: Bool
+        let status: FileStatus
         do throws(FileError) {
             let path = try Files.resolve(path)
-            isPrivate = try FileStatus(of: path).isPrivate
+            status = try FileStatus(of: path)
             bytes = try Files.read(path, limit: Self.limit)
         } catch {
             guard error.isMissing else { throw Self.failure("cannot be read: \(error.reason)") }
@@ -64,7 +64,8 @@ struct ProfileFile {
                 hint: "reveille-client init --feed URL --key KEY makes one\(others)",
                 status: .configuration)
         }
-        guard isPrivate else {
+        guard status.isOwn else { throw Self.failure("belongs to another user", hint: "chown it") }
+        guard status.isPrivate else {
             throw Self.failure("is open to others", hint: "chmod 600 client.conf")
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -95,7 +96,9 @@ struct ProfileFile {
             configuration.cacheCapacity = min(megabytes, 1 << 20) << 20
         }
         if let path = values["witnesses"] {
-            configuration.witnesses = String(decoding: try policy(path), as: UTF8.self)
+            let text = try policy(path)
+            _ = try checked(policy: text)
+            configuration.witnesses = String(decoding: text, as: UTF8.self)
         }
         try mapError(CommandFailure.init) { () throws(ClientError) in try configuration.check() }
         return configuration
@@ -106,6 +109,19 @@ struct ProfileFile {
         try mapError({
             CommandFailure("the witnesses' policy cannot be read", $0, .configuration)
         }) { () throws(FileError) in try Files.readLinked(path, limit: WitnessPolicy.byteLimit) }
+    }
+
+    /// - Throws: what the policy lacks, and in which line.
+    static func checked(policy text: [UInt8]) throws(CommandFailure) -> WitnessPolicy {
+        let policy = try mapError({
+            CommandFailure("the witnesses' policy: \($0.message)", status: .configuration)
+        }) { () throws(WitnessPolicyError) in try WitnessPolicy(text) }
+        guard policy.isSatisfiable else {
+            throw CommandFailure(
+                "the witnesses' policy: no quorum can be verified: it needs Ed25519 keys",
+                status: .configuration)
+        }
+        return policy
     }
 
     private static func number(_ text: String?, of what: String) throws(CommandFailure) -> Int? {

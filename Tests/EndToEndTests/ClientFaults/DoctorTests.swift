@@ -271,6 +271,40 @@ struct DoctorTests {
         #expect(answer.texts["stream"]?.contains("404") == true)
     }
 
+    @Test("a stream that is accepted and kept back on the way is told as that, and costs no 75")
+    func buffered() async throws {
+        let site = try await FeedSite()
+        try await site.publish()
+        let silent = try WireServer { peer in
+            while WireRequest(from: peer) != nil {
+                try? peer.send(
+                    Array("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n".utf8))
+            }
+        }
+        defer { silent.refuse() }
+        let client = try await ClientUnderTest(
+            feed: site.url, key: site.key, "--service", silent.url)
+        let answer = try await ask(client)
+        #expect(answer.status == 0 && answer.levels["stream"] == "warning", "\(answer.output)")
+        #expect(answer.texts["stream"]?.contains("keeps it back") == true, "\(answer.output)")
+    }
+
+    @Test("a client that hangs is named by doctor and status")
+    func hanging() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        let running = try await client.listen()
+        running.signal(SIGSTOP)
+        let answer = try await ask(client)
+        #expect(answer.status == 78 && answer.levels["client"] == "failed", "\(answer.output)")
+        #expect(answer.texts["client"]?.contains("does not answer") == true)
+        #expect(try await client.command("status").output.contains("DOES NOT ANSWER"))
+        running.signal(SIGCONT)
+        #expect(try await ask(client).levels["client"] == "ok")
+        running.signal(SIGTERM)
+        #expect(await running.exit() == 0)
+    }
+
     @Test("a clock that differs from the server's is a warning that says by how much")
     func clock() async throws {
         let site = try await FeedSite()

@@ -110,7 +110,7 @@ struct ErrorTableTests {
     @Test(
         "a clock a year off stops nothing: matches are found, and the clock is told",
         .enabled(if: FakeTime.isInstalled, "needs faketime"),
-        arguments: [("+1y", "the feed's head has expired"), ("-1y", "the clock differs from")])
+        arguments: [("+1y", "the feed's head has expired"), ("-1y", "this device's clock is ")])
     func clock(_ offset: String, _ words: String) async throws {
         let (site, client) = try await place()
         defer { withExtendedLifetime(site) {} }
@@ -122,6 +122,38 @@ struct ErrorTableTests {
         // Told once, and over when the clock is right.
         #expect(try await FakeTime.run(client, offset, "sync").output == "")
         #expect(try await client.command("sync").output == "")
+    }
+
+    @Test(
+        "a clock that is ahead is told as that where the server says the time",
+        .enabled(if: FakeTime.isInstalled, "needs faketime"))
+    func clockOfServer() async throws {
+        let (site, client) = try await place()
+        let time = DateFormatter()
+        time.locale = Locale(identifier: "en_US_POSIX")
+        time.timeZone = TimeZone(identifier: "GMT")
+        time.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let fields = "Date: \(time.string(from: .now))\r\n"
+        let head = site.head
+        site.answerHead(
+            .wire(
+                Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: \(head.count)\r\n\r\n".utf8)
+                    + head, ends: false))
+        let answer = try await FakeTime.run(client, "+1y", "sync")
+        #expect(answer.status == 10, "\(answer.output)")
+        #expect(answer.output.contains("warning: this device's clock is 3"), "\(answer.output)")
+        #expect(answer.output.contains("s ahead of the feed's"), "\(answer.output)")
+        #expect(!answer.output.contains("expired"), "\(answer.output)")
+    }
+
+    @Test("a program of --on-match that is not there is told before anything is fetched")
+    func missingProgram() async throws {
+        let (site, client) = try await place()
+        let before = site.requests.count
+        let answer = try await client.command("sync", "--on-match", "/nowhere/on-match")
+        #expect(answer.status == 78 && answer.output.contains("/nowhere/on-match"))
+        #expect(site.requests.count == before)
+        try await expectFound(site, client)
     }
 
     @Test(
@@ -208,7 +240,7 @@ struct ErrorTableTests {
         let answer = try await client.command("sync", "--json")
         #expect(answer.status == 75 && answer.output.contains("\"failure\":\"tls\""))
         let words = try await client.command("sync")
-        #expect(words.output.contains("the server's certificate cannot be verified"))
+        #expect(words.output.contains("no authority that this device trusts issued"))
         server.signal(SIGTERM)
         _ = await server.exit()
     }

@@ -219,9 +219,11 @@ public struct SecretDirectory: LocalSecrets {
     private func complete(_ journal: SecretJournal) throws(FileError) {
         for (name, secret) in journal.secrets {
             try wipe(Self.made)
-            try Files.create(file(Self.made), with: secret.span)
+            try Files.createForNow(file(Self.made), with: secret.span)
             try Files.renameForNow(file(Self.made), to: file(name))
         }
+        // One flush, however many they are.
+        try Files.synchronizeDisk(of: path)
         let number = Array(String(journal.generation).utf8)
         // Makes the names before it durable, too.
         try Files.replace(file(Self.counter), with: number.span)

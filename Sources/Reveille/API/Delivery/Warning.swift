@@ -32,7 +32,8 @@ public enum Warning: Sendable, Equatable {
     /// The cosignatures are older than a head's life, though the head may not be: the witnesses, or
     /// this device's clock.
     case staleCosignature
-    /// The head is so far ahead of the device's clock. Checking goes on.
+    /// The device's clock is so far behind the feed's, or ahead of it by a negative time. Checking
+    /// goes on.
     case clockSkew(Duration)
     /// For a day nothing but heads without a valid signature.
     case badFeed
@@ -151,7 +152,9 @@ extension Warning: CustomStringConvertible {
             Entry(.staleCosignature, 20, "the witnesses' cosignatures are older than a head's life")
         case .clockSkew(let time):
             Entry(
-                .clockSkew, 9, "the clock differs from the feed's by \(time.wholeSeconds) s",
+                .clockSkew, 9,
+                "this device's clock is \(abs(time.wholeSeconds)) s "
+                    + "\(time < .zero ? "ahead of" : "behind") the feed's",
                 Values(number: time.wholeSeconds))
         case .badFeed:
             Entry(.badFeed, 10, "nothing but heads without a valid signature for a day")
