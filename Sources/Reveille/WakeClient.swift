@@ -175,7 +175,9 @@ public actor WakeClient {
     /// A cycle in which something is found goes on first: what an app does on a match must show in
     /// none of its requests.
     private func keepDelivering() async -> ClientError? {
-        await repeated { () async throws(ClientError) in
+        // The first cycle of a run begins at once.
+        await runner.waitForCycle(isDue: true, atMost: .seconds(30))
+        return await repeated { () async throws(ClientError) in
             await runner.waitForCycle(atMost: .seconds(30))
             try await outbox.deliver()
             change.signal()

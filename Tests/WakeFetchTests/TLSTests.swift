@@ -116,7 +116,10 @@ struct TLSTests {
         defer { server.stop() }
         let fetcher = try Fetcher(FetchConfiguration(caFile: "/nonexistent/ca.pem"))
         let url = try FetchURL("https://127.0.0.1:\(server.port)/")
-        #expect(await failure(fetcher, .get(url)) == .tls(code: 77))
+        guard case .tls(77, _) = await failure(fetcher, .get(url)) else {
+            Issue.record("no file of authorities, and another failure")
+            return
+        }
         await fetcher.close()
     }
 }

@@ -125,8 +125,8 @@ int crt_curl_easy_set_once(crt_curl curl, void *easy, unsigned *uses);
 /// (CURLINFO_PRETRANSFER_TIME_T(3) above 0).
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy);
 
-/// Why the server's certificate was refused, by the numbers of OpenSSL (CURLINFO_SSL_VERIFYRESULT(3),
-/// verify(1)); 0 when it was not, or only for its name.
+/// Why the server's certificate was refused, by the numbers of OpenSSL
+/// (CURLINFO_SSL_VERIFYRESULT(3), verify(1)); 0 when it was not, or only for its name.
 long crt_curl_easy_certificate_fault(crt_curl curl, void *easy);
 /// Makes the next crt_curl_multi_perform read for this transfer though its socket is silent
 /// (curl_easy_pause(3)). Not from within a receiver.

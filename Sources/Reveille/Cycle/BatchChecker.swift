@@ -5,8 +5,8 @@ import WakeSystem
 /// The check of the batches that a head names: each is fetched or found in the cache, verified and
 /// searched in one pass, and committed. One that does not come keeps no other waiting.
 struct BatchChecker {
-    /// Failures in a row, of any kind, after which the rest waits for the next cycle. The last one is
-    /// of a batch that is drawn: a host that has lost a few in a row may have the others.
+    /// Failures in a row, of any kind, after which the rest waits for the next cycle. The last one
+    /// is of a batch that is drawn: a host that has lost a few in a row may have the others.
     static let patience = 4
 
     /// The end of a cycle's checks.

@@ -8,8 +8,8 @@ protocol CycleSource {
     /// Checks retained data again, without a request.
     func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck
 
-    /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named, `due` when
-    /// the cycle was to begin.
+    /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named, `due`
+    /// when the cycle was to begin.
     func cycle(
         hint: UInt64?, due: Duration?, onLate: () -> Void
     ) async throws(ClientError) -> CycleEnd
@@ -162,10 +162,12 @@ final class CycleRunner {
         return recheck.new
     }
 
-    /// Returns when the cycle that runs has ended, or after a while. One waiter at a time.
-    func waitForCycle(atMost time: Duration) async {
-        let (cycle, deadline) = (cyclesBegun, environment.uptime() + time)
-        while isCycling, cyclesBegun == cycle, !Task.isCancelled {
+    /// Returns when the cycle that runs, or with `isDue` is about to, has ended, or after a while.
+    /// One waiter at a time.
+    func waitForCycle(isDue: Bool = false, atMost time: Duration) async {
+        let deadline = environment.uptime() + time
+        let cycle = isDue && !isCycling ? cyclesBegun + 1 : cyclesBegun
+        while cyclesBegun < cycle || (isCycling && cyclesBegun == cycle), !Task.isCancelled {
             let rest = deadline - environment.uptime()
             guard rest > .zero else { return }
             await end.wait(for: rest, in: environment)

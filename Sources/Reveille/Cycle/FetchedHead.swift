@@ -2,8 +2,9 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-/// The answers to the requests for a head, which every client makes alike: the head, the feed's keys
-/// where the head cannot be verified without, and the head's proof, whether anybody checks it or not.
+/// The answers to the requests for a head, which every client makes alike: the head, the feed's
+/// keys where the head cannot be verified without, and the head's proof, whether it is checked or
+/// not.
 struct FetchedHead {
     let bytes: [UInt8]
     /// Seconds since 1970 by the server's clock, which is not signed.

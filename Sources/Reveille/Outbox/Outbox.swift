@@ -131,6 +131,8 @@ final class Outbox {
                 guard !Task.isCancelled else { return queue.giveBack(match.id) }
                 queue.postpone(match.id)
             }
+            // A kill repeats one at most: while a cycle runs, the next one waits for its end.
+            if isCycling, !awaitsConfirmation { try await settled() }
             // Deliveries that take long do not keep the notes of those before.
             if environment.uptime() - start > .seconds(1) { try settle() } else { try recordNow() }
         }

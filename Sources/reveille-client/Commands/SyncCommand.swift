@@ -21,8 +21,7 @@ let syncCommand = Command(
           75  the server cannot be reached, or another process works here:
               try again later
           78  the configuration cannot work, files are open to others or are
-              another user's, or a library or the program of --on-match is
-              missing
+              another user's, or a library is missing
         """
 ) { invocation throws(CommandFailure) in
     let isJSON = invocation.flag("--json")
@@ -52,7 +51,11 @@ private struct SyncRun {
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
             desktop: DesktopNotification(invocation), quiet: isJSON)
         self.isJSON = isJSON
-        try handler.checkPrograms()
+        do throws(CommandFailure) { try handler.checkPrograms() } catch {
+            // Told before there is a match; what is found waits.
+            Console().error("reveille-client: \(error.message)")
+            if let hint = error.hint { Console().error("hint: \(hint)") }
+        }
     }
 
     func perform() async throws(CommandFailure) -> ExitStatus {
