@@ -263,7 +263,9 @@ let package = Package(
                 "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeFetch",
                 "WakeOblivious", "WakeModel", "WakeSodium",
             ]),
-        tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
+        tests(
+            "EndToEndTests",
+            ["WakeModel", "WakeFeed", "WakeSodium", "WakeSQLite", "PhoneRegistration"]),
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"],

@@ -1,12 +1,14 @@
 package import WakeSystem
 
-/// Compares the data directory with the policy. Reads only, takes no lock, and shares nothing with
-/// the code that wrote the files: an auditor must not trust the audited.
+/// Compares the data directory with the policy. Reads only, and shares nothing with the code that
+/// wrote the files: an auditor must not trust the audited.
 package struct Audit {
     private let path: String
     private let policy: AuditPolicy
     private let keyFile: String?
     private let log: [UInt8]?
+    /// Pages that are read at once, about.
+    var pagesAtOnce = 2048
 
     /// `path` is the data directory. With a key file every row is opened, with a directory of keys
     /// every file there is checked as well; `log` holds lines of the service's log.
@@ -17,55 +19,54 @@ package struct Audit {
         self.log = log
     }
 
-    /// Repeats the audit while a service writes; `progress` gets a check and its share, in 1/1000.
+    /// Starts over when a rotation comes, or the service ends or comes; `progress` gets a check and
+    /// its share, in 1/1000.
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }
     ) throws(AuditFailure) -> AuditReport {
-        for attempt in 1...3 {
-            if let report = try self.attempt(progress) { return report }
-            // A service that rests has emptied its log by then.
-            if attempt < 3 {
-                SystemClock.sleep(until: SystemClock.monotonicNanoseconds + Self.pause)
+        var wasHeld = false
+        for attempt in 1...Self.attempts {
+            let isLast = attempt == Self.attempts
+            do throws(AuditFailure) {
+                return try self.attempt(&wasHeld, progress)
+            } catch {
+                // Killed while the audit ran, a service starts again and empties its log.
+                guard error == .changing || error == .unfinished && wasHeld, !isLast
+                else { throw error }
             }
+            SystemClock.sleep(until: SystemClock.monotonicNanoseconds + Self.pause)
         }
         throw .changing
     }
 
+    private static let attempts = 5
     /// Nanoseconds.
     private static let pause: UInt64 = 1_000_000_000
 
-    /// - Returns: nil when a file was written to meanwhile, or taken away.
     private func attempt(
-        _ progress: @escaping (AuditCheck, Int) -> Void
-    ) throws(AuditFailure) -> AuditReport? {
+        _ wasHeld: inout Bool, _ progress: @escaping (AuditCheck, Int) -> Void
+    ) throws(AuditFailure) -> AuditReport {
         let place = try DirectoryCheck(path, policy)
-        guard let files = try place.open() else { return nil }
-        let before = try states(files)
+        let files = try place.open()
         let isHeld = isHeld(files)
-        // A log holds rows that no check would see.
-        if place.isBusy(isHeld: isHeld) {
-            if isHeld { return nil }
-            throw .unfinished
-        }
+        wasHeld = wasHeld || isHeld
+        if place.isUnfinished(isHeld: isHeld) { throw isHeld ? .changing : .unfinished }
         var findings = AuditFindings()
-        try place.run(&findings)
+        try place.run(isHeld: isHeld, &findings)
         let keys = try masterKeys(place, &findings)
-        var contents = AuditContents(policy, keys, progress)
+        let isAtRest = !isHeld || place.logsAreEmpty
+        var contents = AuditContents(
+            policy, keys, pagesAtOnce: pagesAtOnce, isAtRest: isAtRest, progress)
         for (database, file) in zip(place.databases, files) {
-            try contents.read(file, of: database, &findings)
+            try contents.read(file, of: database, isHeld: isHeld, &findings)
         }
-        let facts = contents.finish(&findings)
+        let facts = contents.finish(isAtRest: !isHeld || place.logsAreEmpty, &findings)
         if let log { LogCheck(policy).run(log, &findings) }
-        guard try states(files) == before, try DirectoryCheck(path, policy).isSame(place),
-            !place.isBusy(isHeld: self.isHeld(files))
-        else { return nil }
+        let after = try DirectoryCheck(path, policy)
+        guard after.isSame(place), self.isHeld(files) == isHeld, isHeld || facts.isAtRest,
+            !after.isUnfinished(isHeld: isHeld)
+        else { throw .changing }
         return report(facts, findings)
-    }
-
-    private func states(_ files: [OpenFile]) throws(AuditFailure) -> [FileStatus.Identity] {
-        try files.map { file throws(AuditFailure) in
-            try mapError(AuditFailure.file, file.status()).identity
-        }
     }
 
     private func isHeld(_ files: [OpenFile]) -> Bool { files.contains { $0.isHeldExclusively } }
@@ -88,6 +89,8 @@ package struct Audit {
         if !facts.isWalked, keyFile != nil { unseen.insert(.keys) }
         var unasked: Set<AuditCheck> = []
         if keyFile == nil { unasked.insert(.keys) }
+        // What SQLite's check sees, the audit's own walk has seen as well.
+        if facts.hasHeaders, !facts.isAtRest { unasked.insert(.integrity) }
         if log == nil { unasked.insert(.logs) }
         return AuditReport(
             facts: facts, findings: findings, policyHash: policy.hash, unseen: unseen,
@@ -104,7 +107,8 @@ package enum AuditFailure: Error, Equatable {
     case keys(FileError)
     /// The policy is not of the form this program knows.
     case policy
-    /// A file was written to during every attempt, or a service holds it and its log is in use.
+    /// Something else than the service wrote to the files, or a rotation or a start of the service
+    /// came in during every attempt.
     case changing
     /// The log of a service that was killed, or of a copy made while one ran, holds rows.
     case unfinished
@@ -119,9 +123,8 @@ package enum AuditFailure: Error, Equatable {
         case .keys(let error): "the key file cannot be read: \(error.reason)"
         case .policy: "the policy is no privacy manifest this program can hold a file against"
         case .changing:
-            "the service that holds the files wrote to them while they were read\n"
-                + "hint: try again in a calm moment, stop the service, or audit a copy of the "
-                + "data directory"
+            "the files were exchanged, or written to by another program, while they were read\n"
+                + "hint: try again when the service is neither started nor rotating"
         case .unfinished:
             "what a service was writing is not yet in the files: it was killed, or this is a copy "
                 + "of one at work\nhint: start the service and audit beside it, or stop it first"

@@ -3,12 +3,14 @@ import WakeSystem
 
 /// Counts of an audit; none of them is about a person.
 package struct AuditFacts: Sendable {
-    /// SHA-256 of the files, the older one first.
+    /// SHA-256 of the files, the older one first; empty when a service wrote to them meanwhile.
     package var fileHash: [UInt8] = []
     package var bytes = 0
     package var pages = 0
     package var freePages = 0
     package var rows: [(table: String, count: Int)] = []
+    /// Whether the files were the same at all times, with nothing in their logs.
+    var isAtRest = true
     var hasHeaders = true
     var isWalked = true
 
@@ -26,6 +28,7 @@ package struct AuditFacts: Sendable {
 struct AuditContents: ~Copyable {
     private let policy: AuditPolicy
     private let keys: MasterKeys?
+    private let pagesAtOnce: Int
     private let progress: (AuditCheck, Int) -> Void
     private var hash = SHA256()
     private var samples = RowSamples()
@@ -33,41 +36,59 @@ struct AuditContents: ~Copyable {
 
     /// - Parameter progress: gets a check and its share in a file, in 1/1000.
     init(
-        _ policy: AuditPolicy, _ keys: MasterKeys?,
+        _ policy: AuditPolicy, _ keys: MasterKeys?, pagesAtOnce: Int, isAtRest: Bool,
         _ progress: @escaping (AuditCheck, Int) -> Void
     ) {
         (self.policy, self.keys, self.progress) = (policy, keys, progress)
+        self.pagesAtOnce = pagesAtOnce
+        facts.isAtRest = isAtRest
     }
 
     mutating func read(
-        _ file: OpenFile, of database: GenerationDatabase, _ findings: inout AuditFindings
+        _ file: OpenFile, of database: GenerationDatabase, isHeld: Bool,
+        _ findings: inout AuditFindings
     ) throws(AuditFailure) {
-        let size = try mapError(AuditFailure.file, file.status()).size
-        let pages = PageFile(file: file, size: size, pageSize: policy.pageSize)
+        let pages = PageFile(
+            file, pageSize: policy.pageSize, pagesAtOnce: pagesAtOnce, isHeld: isHeld)
+        let (bytes, size) = try pages.window { () throws(AuditFailure) in
+            (try pages.read(at: 0, count: 100), pages.size)
+        }
+        if facts.isAtRest { try pages.hash(into: &hash) { progress(.header, $0) } }
         facts.bytes += size
-        try pages.hash(into: &hash) { progress(.header, $0) }
-        guard let header = FileHeader(try pages.read(at: 0, count: 100)) else {
-            (facts.hasHeaders, facts.isWalked) = (false, false)
-            return findings.note(.magic)
-        }
-        header.check(policy, size: size, &findings)
-        progress(.integrity, 0)
-        IntegrityCheck.run(database.path, &findings)
-        if header.pageSize == policy.pageSize, pages.pageCount > 0 {
-            try walk(pages, header, of: database, &findings)
+        if let header = FileHeader(bytes) {
+            header.check(policy, size: size, &findings)
+            if header.pageSize == policy.pageSize, size >= header.pageSize {
+                try walk(pages, of: database, &findings)
+            } else {
+                facts.isWalked = false
+            }
+            try askSQLite(pages, database, &findings)
         } else {
-            facts.isWalked = false
+            (facts.hasHeaders, facts.isWalked) = (false, false)
+            findings.note(.magic)
         }
+        if try !pages.isUnchanged() { facts.isAtRest = false }
+    }
+
+    /// Its own check takes longer than a window, and says nothing of a file that changes.
+    private mutating func askSQLite(
+        _ pages: PageFile, _ database: GenerationDatabase, _ findings: inout AuditFindings
+    ) throws(AuditFailure) {
+        guard facts.isAtRest, try pages.isUnchanged() else { return }
+        progress(.integrity, 0)
+        var found = AuditFindings()
+        IntegrityCheck.run(database.path, &found)
+        if try pages.isUnchanged() { findings.merge(found) }
     }
 
     private mutating func walk(
-        _ file: PageFile, _ header: FileHeader, of database: GenerationDatabase,
-        _ findings: inout AuditFindings
+        _ file: PageFile, of database: GenerationDatabase, _ findings: inout AuditFindings
     ) throws(AuditFailure) {
         var walk = TreeWalk(file) { [progress] in progress(.pages, $0) }
         var schema = SchemaRows(policy)
         try walk.walk(root: 1, .schema, &schema)
         schema.finish(&findings)
+        var tables: TreeWalk.Tables = []
         for tree in schema.trees {
             guard let table = tree.table,
                 let form = RecordLayout(lengths: table.lengths, pageSize: policy.pageSize)
@@ -76,6 +97,7 @@ struct AuditContents: ~Copyable {
                 try walk.walk(root: tree.root, .foreign, &rows)
                 continue
             }
+            tables.append((tree.root, form))
             let isMain = table == policy.tables.first
             let opening = isMain ? keys?.opening(database.generation, policy) : nil
             var rows = RegistrationRows(form, opening)
@@ -87,18 +109,19 @@ struct AuditContents: ~Copyable {
             }
             samples.merge(rows.samples)
         }
-        let free = try walk.walkFreelist(first: header.firstTrunk)
-        walk.findings.note(.freelistCount, if: free != header.freePages)
-        try walk.finish()
+        let free = try walk.walkRest(tables)
         findings.merge(walk.findings)
         facts.pages += Int(file.pageCount)
         facts.freePages += free
     }
 
-    consuming func finish(_ findings: inout AuditFindings) -> AuditFacts {
+    /// - Parameter isAtRest: whether the logs are empty now.
+    consuming func finish(isAtRest: Bool, _ findings: inout AuditFindings) -> AuditFacts {
         samples.finish(&findings)
         var facts = facts
-        facts.fileHash = hash.finish()
+        facts.isAtRest = facts.isAtRest && isAtRest
+        let fileHash = hash.finish()
+        if facts.isAtRest { facts.fileHash = fileHash }
         return facts
     }
 }

@@ -7,7 +7,7 @@ package struct AuditReport: Sendable {
         case violation
         /// The file is too broken to look.
         case notLooked = "not-looked"
-        /// It takes a file that was not given.
+        /// It takes a file that was not given, or files that nothing writes to.
         case notAsked = "not-asked"
     }
 
@@ -38,7 +38,8 @@ package struct AuditReport: Sendable {
             while text.last == " " { text.removeLast() }
             text += "\n"
         }
-        text += Self.row("sha256", "") + fileHashText + "\n"
+        let hash = fileHashText.isEmpty ? "none: the service wrote meanwhile" : fileHashText
+        text += Self.row("sha256", "") + hash + "\n"
         text += Self.row("policy", "") + policyHash + "\n"
         return text + (isClean ? "clean\n" : "NOT CLEAN\n")
     }
@@ -57,6 +58,7 @@ package struct AuditReport: Sendable {
         case (.chance, .ok):
             facts.fewRows.isEmpty
                 ? "" : "too few rows to judge columns: " + facts.fewRows.joined(separator: ", ")
+        case (.integrity, .notAsked): "the service wrote meanwhile; pages and rows say the same"
         case (.keys, .notAsked): "needs --keys"
         case (.logs, .notAsked): "needs --logs"
         default: ""

@@ -1,3 +1,4 @@
+private import Dispatch
 private import Glibc
 private import Synchronization
 
@@ -79,6 +80,16 @@ package final class StoreWorkerProcess {
         var lines: [String] = []
         while let line = line() { lines.append(line) }
         return lines
+    }
+
+    /// Reads all lines to come without a look, so that the process never waits for a reader.
+    package func discardLines() {
+        let copy = dup(output)
+        DispatchQueue.global().async {
+            var chunk = [UInt8](repeating: 0, count: 65_536)
+            while unsafe read(copy, &chunk, chunk.count) > 0 {}
+            close(copy)
+        }
     }
 
     /// SIGKILL; lines already written can still be read.

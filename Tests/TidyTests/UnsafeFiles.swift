@@ -33,6 +33,7 @@ enum UnsafeFiles {
         "Sources/WakePush/Transport/TLSStream.swift",
         "Sources/WakeSQLite/Database.swift",
         "Sources/WakeSQLite/Statement.swift",
+        "Sources/WakeStore/Writer/AuditLock.swift",
         "Sources/WakeServer/Configuration/DescriptorBudget.swift",
         "Sources/WakeSodium/Agreement.swift",
         "Sources/WakeSodium/Boxes.swift",

@@ -86,11 +86,14 @@ final class AuditSite {
         try database.checkpointTruncate()
     }
 
-    func audit(keys: Bool = false, log: String? = nil) throws -> AuditReport {
-        try Audit(
+    func audit(
+        keys: Bool = false, log: String? = nil, pagesAtOnce: Int = 2048
+    ) throws -> AuditReport {
+        var audit = Audit(
             path: audited, policy: Self.policy, keyFile: keys ? auditedKeys : nil,
-            log: log.map { Array($0.utf8) }
-        ).run()
+            log: log.map { Array($0.utf8) })
+        audit.pagesAtOnce = pagesAtOnce
+        return try audit.run()
     }
 
     /// SQLite's pages, counted from 1.

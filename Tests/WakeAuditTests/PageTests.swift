@@ -216,20 +216,6 @@ struct PageTests {
         try await plant.check()
     }
 
-    @Test("the page of SQLite's lock bytes belongs to nobody, and is not missed")
-    func lockPage() {
-        var findings = AuditFindings()
-        var map = PageMap(pageCount: 3, lockPage: 2)
-        #expect(map.reach(1, &findings))
-        #expect(map.unreachable == 1)
-        #expect(!map.reach(2, &findings))
-        #expect(map.reach(3, &findings))
-        #expect(map.unreachable == 0)
-        #expect(findings.count(.lockPage) == 1)
-        #expect(!map.reach(3, &findings) && !map.reach(0, &findings) && !map.reach(4, &findings))
-        #expect(findings.count(.pageTwice) == 1 && findings.count(.pageOutside) == 2)
-    }
-
     @Test("without secure_delete the leftovers of deleted rows are found")
     func control() async throws {
         let site = try AuditSite(copying: try await StoreHistory.mixed())

@@ -44,6 +44,9 @@ struct Plant: Sendable, CustomTestStringConvertible {
         #expect(report.findings.count(finding) > 0, "found instead: \(report.text)")
         #expect(report.verdict(of: finding.check) == .violation)
         #expect(!report.isClean)
+        // Wherever a window ends, the same is found.
+        let windows = try site.audit(keys: keys, pagesAtOnce: 1)
+        #expect(windows.findings.count(finding) > 0, "found instead: \(windows.text)")
     }
 }
 

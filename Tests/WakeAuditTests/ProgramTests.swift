@@ -81,43 +81,6 @@ struct ProgramTests {
         #expect(log.status == 0, "\(log.output)\(said)")
     }
 
-    @Test("rows in the log of a service at work are not called clean, and not a violation")
-    func rowsInTheLog() async throws {
-        let site = try AuditSite(copying: try await StoreHistory.mixed())
-        let worker = StoreWorkerProcess("hold", data: site.place.data, keys: site.place.keys)
-        #expect(worker.line() == "open")
-        // Its reserve is a declared file.
-        #expect(try site.audit().isClean)
-        try Data([1, 2, 3]).write(to: URL(filePath: site.database + "-wal"))
-        #expect(throws: AuditFailure.changing) { try site.audit() }
-        let audit = try await RunningProgram.run("reveille", ["audit", site.audited])
-        #expect(audit.status == 4)
-        #expect(audit.output.contains("hint: try again in a calm moment"))
-        // Left by one that was killed they are: no log begins so.
-        _ = worker.kill()
-        #expect(try site.audit().findings.count(.logNotEmpty) == 1)
-    }
-
-    @Test("what a rotation or a kill leaves is no violation, and nothing is called clean")
-    func unfinished() async throws {
-        let site = try AuditSite(copying: try await StoreHistory.mixed())
-        let name = "generation-3.db.tmp"
-        let worker = StoreWorkerProcess("hold", data: site.place.data, keys: site.place.keys)
-        #expect(worker.line() == "open")
-        try site.write([1], to: name)
-        #expect(throws: AuditFailure.changing) { try site.audit() }
-        // Made, and the keys not replaced yet.
-        try Files.rename(site.place.data + "/" + name, to: site.place.data + "/generation-3.db")
-        #expect(throws: AuditFailure.changing) { try site.audit() }
-        try Files.remove(site.place.data + "/generation-3.db")
-        #expect(try site.audit().isClean)
-        _ = worker.kill()
-        try site.write([1], to: name)
-        #expect(throws: AuditFailure.unfinished) { try site.audit() }
-        try Files.remove(site.place.data + "/" + name)
-        #expect(try site.audit().isClean)
-    }
-
     @Test("a log that was in use when its service was killed cannot be looked behind")
     func killed() async throws {
         let place = StorePlace()

@@ -186,7 +186,7 @@ struct StateFileTests {
         }
         for _ in 0..<2_000 {
             var findings = AuditFindings()
-            try DirectoryCheck(site.audited, AuditSite.policy).run(&findings)
+            try DirectoryCheck(site.audited, AuditSite.policy).run(isHeld: false, &findings)
             #expect(findings.found(in: .place).isEmpty)
         }
         isOver.update { $0 = true }

@@ -48,28 +48,29 @@ struct DirectoryCheck {
 
     func isSame(_ other: DirectoryCheck) -> Bool { databases == other.databases }
 
-    /// - Returns: nil when a rotation has taken one away meanwhile.
-    func open() throws(AuditFailure) -> [OpenFile]? {
+    /// - Throws: `changing` when a rotation has taken one away meanwhile.
+    func open() throws(AuditFailure) -> [OpenFile] {
         do throws(FileError) {
             return try databases.map { database throws(FileError) in
                 try OpenFile(database.path, flags: O_RDONLY)
             }
         } catch {
-            guard error.isMissing else { throw .file(error) }
-            return nil
+            throw error.isMissing ? .changing : .file(error)
         }
     }
 
-    /// Whether a log holds rows, or a rotation is at work: what the files hold by themselves says
-    /// nothing then. After a kill both stay until the service has started again.
-    func isBusy(isHeld: Bool) -> Bool {
+    /// Whether a rotation is at work, or was when the service ended, or a log holds rows that no
+    /// service will copy: what the files hold by themselves says nothing then. After a kill both
+    /// stay until the service has started again.
+    func isUnfinished(isHeld: Bool) -> Bool {
         if names.contains(where: { $0.hasPrefix("generation-") && $0.hasSuffix(".tmp") }) {
             return true
         }
-        if isHeld, databases.count != 2 { return true }
-        return databases.contains { database in
-            (try? FileStatus(of: database.log).size) ?? 0 > 0 && (isHeld || isLog(database.log))
-        }
+        return isHeld ? databases.count != 2 : databases.contains { isLog($0.log) }
+    }
+
+    var logsAreEmpty: Bool {
+        databases.allSatisfy { (try? FileStatus(of: $0.log).size) ?? 0 == 0 }
     }
 
     /// Whether the log begins as one of SQLite's (sqlite.org/fileformat2.html §4.1): any other
@@ -93,7 +94,8 @@ struct DirectoryCheck {
         return bytes.span.number32(at: 24) == first && bytes.span.number32(at: 28) == second
     }
 
-    func run(_ findings: inout AuditFindings) throws(AuditFailure) {
+    /// - Parameter isHeld: by a service, whose logs hold what it writes now.
+    func run(isHeld: Bool, _ findings: inout AuditFindings) throws(AuditFailure) {
         findings.note(.fileIsLink, if: isLink)
         let isPair =
             databases.count == 2 && databases[0].generation == databases[1].generation &- 1
@@ -113,14 +115,14 @@ struct DirectoryCheck {
                     findings.note(.fileOwner, if: status.owner != owner.owner)
                     Self.check(directory + "/" + name, status, &findings)
                 } else {
-                    try check(name, status, owner, &findings)
+                    try check(name, status, owner, isHeld: isHeld, &findings)
                 }
             }
         } catch { throw .file(error) }
     }
 
     private func check(
-        _ sibling: String, _ status: FileStatus, _ directory: FileStatus,
+        _ sibling: String, _ status: FileStatus, _ directory: FileStatus, isHeld: Bool,
         _ findings: inout AuditFindings
     ) throws(FileError) {
         let path = self.directory + "/" + sibling
@@ -133,7 +135,7 @@ struct DirectoryCheck {
         findings.note(.siblingMode, if: status.mode != policy.fileMode)
         findings.note(.siblingOwner, if: status.owner != directory.owner)
         Self.check(path, status, &findings)
-        if isLog { return findings.note(.logNotEmpty, if: status.size > 0) }
+        if isLog { return findings.note(.logNotEmpty, if: !isHeld && status.size > 0) }
         guard let (form, isWhole) = declared(sibling) else { return }
         try StateFileCheck(form: form, isWhole: isWhole).run(path, &findings)
     }

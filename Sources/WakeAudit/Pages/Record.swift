@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Rows of fixed-length blobs without rowids (sqlite.org/fileformat2.html §1.6, §2.1, §2.4).
 struct RecordLayout: Equatable, Sendable {
     let lengths: [Int]
@@ -28,6 +30,15 @@ struct RecordLayout: Equatable, Sendable {
     }
 
     func cellCount(isLeaf: Bool) -> Int { isLeaf ? leafCell : interiorCell }
+
+    /// The first value of a cell's record, which rows are in the order of; nil for another form.
+    func id(in page: Span<UInt8>, of cell: BTreePage.Cell) -> [UInt8]? {
+        let payload = page.extracting(cell.payload)
+        guard payload.count >= header.count + lengths[0],
+            payload.extracting(0..<header.count).equals(header)
+        else { return nil }
+        return payload.extracting(header.count..<header.count + lengths[0]).array
+    }
 }
 
 /// SQLite's big-endian numbers of 1 to 9 bytes (sqlite.org/fileformat2.html §1.6).

@@ -14,7 +14,7 @@ package struct PageText: Sendable {
         case filesTitle, filesLead
         case checkTitle, checkPolicy, checkProgram, programRuns, programCommit
         case programChanged, programUnknown, programClaim, licence, auditNone, auditClean,
-            auditFound
+            auditFound, auditUnhashed
         case limitsTitle, limitsText, operatorTitle, operatorContact
     }
 

@@ -184,6 +184,10 @@ package struct PrivacyPage: Sendable {
         return "<dl>\n" + items.joined(separator: "\n") + "\n</dl>"
     }
 
+    private func hash(_ audit: AuditVerdict, _ text: PageText) -> String {
+        audit.fileHash.isEmpty ? text[.auditUnhashed] : Self.code(audit.fileHash)
+    }
+
     private func checks(
         _ audit: AuditVerdict?, _ program: ProgramIdentity, _ text: PageText
     ) -> String {
@@ -191,7 +195,7 @@ package struct PrivacyPage: Sendable {
             audit.map { audit in
                 text(
                     audit.violations == 0 ? .auditClean : .auditFound,
-                    [("count", "\(audit.violations)"), ("hash", Self.code(audit.fileHash))])
+                    [("count", "\(audit.violations)"), ("hash", hash(audit, text))])
             } ?? text[.auditNone]
         let link = "<a href=\"/v1/policy\">/v1/policy</a>"
         return """

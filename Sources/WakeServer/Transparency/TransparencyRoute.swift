@@ -123,11 +123,11 @@ extension PrivacyPage {
 /// The result of the operator's last audit, for the privacy page: without a date.
 package struct AuditVerdict: Sendable, Equatable {
     package let violations: Int
-    /// SHA-256 of the audited file, hexadecimal.
+    /// SHA-256 of the audited files, hexadecimal; empty when they changed during the audit.
     package let fileHash: String
 
     package init(violations: Int, fileHash: [UInt8]) {
-        precondition(violations >= 0 && fileHash.count == 32, "a count, and a SHA-256")
+        precondition(violations >= 0 && [0, 32].contains(fileHash.count), "a count, and a SHA-256")
         self.violations = violations
         self.fileHash = String(decoding: Hex.encode(fileHash.span), as: UTF8.self)
     }
@@ -138,7 +138,7 @@ package struct AuditVerdict: Sendable, Equatable {
         guard let count = members["violations"], let text = members["sha256"]
         else { throw .missingMember }
         guard let violations = count.integer, violations >= 0, case .string(let digits) = text,
-            let hash = Hex.decode(digits.span), hash.count == 32
+            let hash = Hex.decode(digits.span), [0, 32].contains(hash.count)
         else { throw .malformed }
         self.init(violations: violations, fileHash: hash)
     }

@@ -22,19 +22,27 @@ final class GenerationFile {
     private var lentLog: LentLog?
     /// Free pages whose room the disk has back.
     private var returnedPages = 0
-    /// The file once more, to give it room and take it: closed after the connection, whose locks go
-    /// with any descriptor (sqlite.org/howtocorrupt.html §2.2).
-    private var openFile: OpenFile?
+    private var auditLock: AuditLock
+    /// The file once more, to lock it, and to give it room and take it: closed after the
+    /// connection, whose locks go with any descriptor (sqlite.org/howtocorrupt.html §2.2).
+    private let file: OpenFile
 
+    /// No audit reads the file before the log has been emptied: a killed process may have copied
+    /// half of it.
     /// - Parameter pagesAtMost: the hard cap, above the operator's: what lies between is for
     ///   deletes.
     init(
         path: String, keys: GenerationKeys, reserve: DiskReserve, pagesAtMost: Int
     ) throws(StoreOpenError) {
+        let file = try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
+            try OpenFile(path, flags: O_RDWR)
+        }
+        var auditLock = AuditLock(file)
+        auditLock.take()
         let database = try StoreSchema.openDatabase(at: path)
         try StoreSchema.verify(database)
         try Self.limit(database, pagesAtMost)
-        self.path = path
+        (self.path, self.file, self.auditLock) = (path, file, auditLock)
         self.database = database
         self.reserve = reserve
         do throws(SQLiteError) {
@@ -102,8 +110,13 @@ final class GenerationFile {
 
     // MARK: The log
 
+    /// For a file whose log was never used.
+    func admitAudits() { auditLock.release() }
+
     /// Copies the log into the file and empties it, durably.
     func emptyLog() throws(SQLiteError) {
+        auditLock.take()
+        defer { auditLock.release() }
         do throws(SQLiteError) {
             try copyAndEmptyLog()
         } catch {
@@ -133,6 +146,8 @@ final class GenerationFile {
 
     /// Copies the log into the file and starts it over.
     func copyLog() throws(SQLiteError) {
+        auditLock.take()
+        defer { auditLock.release() }
         try database.checkpoint()
         loggedPages = 0
     }
@@ -162,8 +177,7 @@ final class GenerationFile {
 
     /// Room for the pages that only the log holds.
     private func lendGrowth() {
-        guard let pages = try? pageCount.singleInteger(), let file = opened(),
-            let size = try? file.status().size
+        guard let pages = try? pageCount.singleInteger(), let size = try? file.status().size
         else { return reserve.release(.max) }
         let missing = pages * Limits.pageBytes - size
         if missing > 0 {
@@ -178,7 +192,7 @@ final class GenerationFile {
     /// elsewhere. The log must be empty.
     func returnFreePages() {
         guard let free = try? freePages(), free >= returnedPages + Self.returnedAtLeast,
-            let file = opened(), let header = try? file.read(at: 0, count: 100)
+            let header = try? file.read(at: 0, count: 100)
         else { return }
         // sqlite.org/fileformat2.html §1.5
         var trunk = Int(header.span.bigEndian(at: 32, as: UInt32.self))
@@ -199,9 +213,4 @@ final class GenerationFile {
 
     /// Fewer are not worth a walk over all.
     private static let returnedAtLeast = 64
-
-    private func opened() -> OpenFile? {
-        if openFile == nil { openFile = try? OpenFile(path, flags: O_RDWR) }
-        return openFile
-    }
 }

@@ -321,6 +321,7 @@ final class OpenGenerations {
     func begin(_ file: GenerationFile, with next: KeyFile) -> GenerationFile {
         let old = previous
         (keys, previous, current) = (next, current, file)
+        file.admitAudits()
         counters.generation.store(next.generation, ordering: .relaxed)
         return old
     }

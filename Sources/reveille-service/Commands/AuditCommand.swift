@@ -36,12 +36,14 @@ enum AuditCommand {
             "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit DIR --logs -",
         ],
         notes: """
-            No locks are taken, so it works beside a running service; if that writes meanwhile, the
-            audit starts over, and gives up after three times. A copy is one of the whole directory,
-            mode 0700: any file that is not declared is reported. It needs no keys.
+            It works next to a running service, which waits for it at most a quarter of a second at
+            a time. If the service writes meanwhile, there is no SHA-256, and SQLite's own check is
+            not asked; a rotation or a restart makes the audit start over, five times at most. A
+            copy is one of the whole directory, mode 0700: any file that is not declared is
+            reported. It needs no keys.
 
-            --tell hands the verdict and the SHA-256 of the files, the older one first, no date, to
-            the service that runs here (its admin socket is found by --config); GET / shows them
+            --tell hands the verdict and the SHA-256 of the files, if any, the older one first, no
+            date, to the service that runs here (its admin socket is found by --config); GET / shows them
             until it is restarted. When it cannot be reached, a clean audit ends with 75.
 
             --program asks the service that runs here for the SHA-256 of its program, and compares

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import WakeSodium
 import WakeSystem
 
 /// A round of pushes walks both files; a rotation exchanges them. Neither may come into the other.
@@ -67,5 +68,26 @@ struct RotationRoundTests {
         #expect(resumed.lowerBound < ended.lowerBound && ended.lowerBound < rotated.lowerBound)
         #expect(try pushing.round().accepted == 400)
         #expect(try await pushing.mock.report().delivered == 400)
+    }
+
+    @Test("a checkpoint of another generation is not continued: a new round reaches everyone")
+    func otherGeneration() async throws {
+        let held = try HeldAnswers(allowing: 100)
+        let pushing = try await PushingService(.init(held, "--latency", "100", "--streams", "20"))
+        let devices = (0..<400).map { _ in TestDevice() }
+        try pushing.register(devices)
+        try await pushing.startRound()
+        _ = try await pushing.round { $0.accepted >= 50 }
+        #expect(try await pushing.stop(releasing: held) == 0)
+        let path = pushing.path("data/checkpoint")
+        var bytes = try Files.read(path, limit: 1 << 22)
+        // The number of the generation, and the hash of all before.
+        bytes[32] += 1
+        bytes.replaceSubrange(48..<80, with: Blake2b.hash(bytes.span.extracting(0..<48)))
+        try Files.replace(path, with: bytes.span)
+        try await pushing.service.restart()
+        _ = try await pushing.service.program.line(containing: "broadcast-ended run=2")
+        #expect(!pushing.service.program.output.contains("broadcast-resumed"))
+        #expect(try pushing.round().accepted == 400)
     }
 }

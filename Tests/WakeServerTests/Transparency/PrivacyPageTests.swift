@@ -129,6 +129,8 @@ struct PrivacyPageTests {
         #expect(html(audit: clean).contains("<strong>no violation</strong>"))
         let found = AuditVerdict(violations: 3, fileHash: hash)
         #expect(html(audit: found).contains("violations: 3"))
+        let unhashed = AuditVerdict(violations: 0, fileHash: [])
+        #expect(html(audit: unhashed).contains("SHA-256 is not known, as the service was writing"))
         #expect(html().contains("no audit since"))
     }
 
@@ -136,6 +138,8 @@ struct PrivacyPageTests {
     func verdicts() throws {
         let verdict = AuditVerdict(violations: 2, fileHash: [UInt8](0..<32))
         #expect(try AuditVerdict(verdict.encode()) == verdict)
+        let unhashed = AuditVerdict(violations: 0, fileHash: [])
+        #expect(try AuditVerdict(unhashed.encode()) == unhashed)
         let refused = [
             "", "{}", #"{"violations":1}"#, #"{"violations":-1,"sha256":"00"}"#,
             #"{"violations":1,"sha256":"zz"}"#, #"{"violations":1,"sha256":"<b>","more":1}"#,
