@@ -241,8 +241,7 @@ let package = Package(
         .executableTarget(
             name: "mock-push",
             dependencies: [
-                "WakePush", "WakeModel", "WakeSodium", "WakeSystem", "CSodium", "CRuntime",
-                "CLinux",
+                "WakePush", "WakeModel", "WakeSystem", "CRuntime", "CLinux",
             ],
             path: "Tests/MockPush", swiftSettings: strict, linkerSettings: started),
         fuzzing,

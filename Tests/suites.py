@@ -38,7 +38,7 @@ LONG = [
     "WakeStoreTests.RoomTests", "WakePushTests.WebPushGatewayTests",
     "WakePushTests.WebPushHangingHostTests", "WakeServerTests.BroadcastRunTests",
     "WakeFeedTests.PythonPeerTests", "WakeFeedTests.SuccessionLivesTests", "WakeStoreTests.FaultTests",
-    "WakePushTests.PushVolumeTests", "WakeFetchTests.AbortTests", "FuzzTests.FuzzTests",
+    "WakeFetchTests.AbortTests", "FuzzTests.FuzzTests",
 ]
 # The ordinary user: nobody's number on Debian, which owns no file of the system.
 ORDINARY = 65534

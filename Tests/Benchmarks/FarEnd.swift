@@ -52,15 +52,12 @@ struct PushRun {
     let measurement: Measurement
 
     /// Nil unless every push was accepted.
-    init?(
-        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int
-    ) {
+    init?(_ workshop: PushWorkshop, port: Int, _ count: Int) {
         let words =
             [
                 CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
                 workshop.certificate, "--key", workshop.signingKey, "--token-file",
-                workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
-                "--streams", "\(streams)",
+                workshop.providerToken, "--pushes", "\(count)",
             ]
         guard let process = MeasuredProcess(words) else { return nil }
         guard let line = process.line(beginning: "sent "), process.end().isSuccess else {

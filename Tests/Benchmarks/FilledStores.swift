@@ -60,42 +60,32 @@ final class FilledStores {
     }
 
     private let directory: String
-    private var places: [String: StorePlace] = [:]
+    private var places: [Int: StorePlace] = [:]
 
     init(in directory: String) { self.directory = directory }
 
     /// Puts a store with numbered push tokens of APNs in the place of one that is there.
-    /// - Parameter expiring: with as many rows that expire at the next rotation.
-    func copy(rows: Int, expiring: Bool = false, to files: Files) async throws {
-        let name = "\(rows) \(expiring)"
-        let place = places[name] ?? StorePlace(in: directory)
+    func copy(rows: Int, to files: Files) async throws {
+        let place = places[rows] ?? StorePlace(in: directory)
         let source = Files(in: place.path)
-        if places[name] == nil {
+        if places[rows] == nil {
             try Store.create(source.configuration)
             try await Self.fill(source, rows: rows)
-            if expiring {
-                let store = try Store(opening: source.configuration)
-                guard case .rotated = await store.rotate() else {
-                    throw BenchFailure("a rotation failed")
-                }
-                await store.close()
-                try await Self.fill(source, first: rows, rows: rows)
-            }
-            places[name] = place
+            places[rows] = place
         }
         try source.copy(to: files)
     }
 
     /// Registers push tokens, as many at once as the store commits at once.
     static func fill(
-        _ files: Files, first: Int = 0, rows: Int,
+        _ files: Files, rows: Int,
         token: @escaping @Sendable (Int) -> PushToken? = FilledStores.numbered
     ) async throws {
         let store = try Store(opening: files.configuration)
         var isFull = true
         // Rows of the second half go between those of the first, so that pages are as full as when
         // rows come in any order.
-        for half in [first..<first + rows / 2, first + rows / 2..<first + rows] where isFull {
+        for half in [0..<rows / 2, rows / 2..<rows] where isFull {
             let order = try inOrder(half, files)
             isFull = await fill(store, order, token)
         }

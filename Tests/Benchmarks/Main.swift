@@ -25,9 +25,6 @@ enum Main {
         Command(
             name: "cluster", what: "clients of many shards when shards come and go, simulated",
             run: { await ClusterBenchmark.run($0) }),
-        Command(
-            name: "load", what: "registrations over HTTP to a service that runs already",
-            run: { await LoadBenchmark.run($0) }),
     ]
 
     /// What `all` starts as processes of their own.

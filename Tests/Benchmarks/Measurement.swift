@@ -66,20 +66,6 @@ struct Measurement {
         sum.failures += right.failures
         return sum
     }
-
-    var line: String {
-        var line = "\(Int(rate))/s"
-        if let microseconds { line += ", \(tenths(microseconds)) us CPU each" }
-        if !latencies.isEmpty {
-            line += ", p50 \(hundredths(milliseconds(0.5)))"
-            line += " ms, p99 \(hundredths(milliseconds(0.99))) ms"
-        }
-        if failures > 0 { line += ", \(failures) FAILED" }
-        return line
-    }
-
-    /// Within which such a share of the operations was answered.
-    func milliseconds(_ share: Double) -> Double { Double(latencies.value(at: share)) / 1e6 }
 }
 
 extension Measurement {

@@ -10,13 +10,14 @@ import WakeSystem
 enum PushBytes {
     private static let help = """
         usage: bench push-bytes --port N --authority FILE --key FILE --token-file FILE
-            [--gateway apns|fcm] [--pushes 1000000] [--streams 1000]
+            [--gateway apns|fcm] [--pushes 1000000]
         """
 
     private enum Failure: Error {
         case noConnection, noRequest, broken
     }
 
+    private static let streams = 1000
     /// Requests that are written at once, at most.
     private static let most = 256
     /// HEADERS of one byte: the whole answer of `push-peer`.
@@ -25,7 +26,7 @@ enum PushBytes {
     static func run(_ arguments: [String]) -> Int32 {
         let options = Options(
             arguments,
-            known: ["port", "authority", "key", "token-file", "gateway", "pushes", "streams"])
+            known: ["port", "authority", "key", "token-file", "gateway", "pushes"])
         let gateway = options["gateway"] ?? "apns"
         guard options.unknown == nil, ["apns", "fcm"].contains(gateway),
             let port = options["port"].flatMap(UInt16.init),
@@ -53,8 +54,7 @@ enum PushBytes {
         do {
             let line = try TLSLine(port: port, authority: authority)
             let count = options.number("pushes", default: 1_000_000)
-            let streams = options.number("streams", default: 1000)
-            print(try send(count, of: token, streams: streams, template, on: line).report)
+            print(try send(count, of: token, template, on: line).report)
             return 0
         } catch {
             print("failed: \(error)")
@@ -63,8 +63,7 @@ enum PushBytes {
     }
 
     private static func send(
-        _ count: Int, of token: [UInt8], streams: Int, _ template: RequestTemplate,
-        on line: TLSLine
+        _ count: Int, of token: [UInt8], _ template: RequestTemplate, on line: TLSLine
     ) throws -> Measurement {
         // One push by a real connection, so that the peer has settings and table; the bytes of the
         // next one are those of all that follow.

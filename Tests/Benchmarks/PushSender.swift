@@ -9,29 +9,26 @@ import WakePush
 enum PushSender {
     private static let help = """
         usage: bench push-sender --port N --authority FILE --key FILE --token-file FILE
-            [--pushes 1000000] [--connections 1] [--streams 1000] [--batch 2000]
+            [--pushes 1000000]
 
         Sends that many pushes to distinct tokens on localhost, and prints one line: pushes that
         were accepted and not, seconds and CPU seconds from the engine's start to the last outcome,
         and the most that was resident, bytes.
         """
 
+    private static let streams = 1000
+
     static func run(_ arguments: [String]) -> Int32 {
         let options = Options(
-            arguments,
-            known: [
-                "port", "authority", "key", "token-file", "pushes", "connections", "streams",
-                "batch",
-            ])
+            arguments, known: ["port", "authority", "key", "token-file", "pushes"])
         guard options.unknown == nil, let configuration = configuration(options) else {
             print(help)
             return 2
         }
         let count = options.number("pushes", default: 1_000_000)
-        let batch = options.number("batch", default: 2000)
+        let batch = 2000
         // Enough for every stream, and as much again on its way in.
-        let inFlight = configuration.connections * configuration.limits.streams
-        let tally = PushTally(count: count, batch: batch, ahead: 2 * inFlight + 4 * batch)
+        let tally = PushTally(count: count, batch: batch, ahead: 2 * streams + 4 * batch)
         let watch = Stopwatch()
         do throws(PushEngineError) {
             let engine = try PushEngine(configuration) { tally.take($0) }
@@ -62,8 +59,8 @@ enum PushSender {
             return nil
         }
         var configuration = endpoint.engine(shape)
-        configuration.connections = options.number("connections", default: 1)
-        configuration.limits.streams = options.number("streams", default: 1000)
+        configuration.connections = 1
+        configuration.limits.streams = streams
         return configuration
     }
 }
@@ -144,10 +141,10 @@ final class PushTally: Sendable {
 
     /// Tokens of 32 bytes in hexadecimal digits, distinct: the last 8 bytes are the push's number
     /// times an odd one.
-    static func batch(_ number: Int, count: Int, of size: Int? = nil) -> PushBatch {
+    private static func batch(_ number: Int, count: Int, of size: Int) -> PushBatch {
         var batch = PushBatch(capacity: count, tokenBytes: 64)
         var token = [UInt8](repeating: UInt8(ascii: "a"), count: 64)
-        let first = number * (size ?? count)
+        let first = number * size
         for push in first..<first + count {
             var word = UInt64(push) &* 0x9E37_79B9_7F4A_7C15
             for place in 48..<64 {

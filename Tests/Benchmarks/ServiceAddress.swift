@@ -5,21 +5,6 @@ enum ServiceAddress {
     case unix(String)
     case loopback(port: UInt16)
 
-    /// `unix:PATH`, or a URL `http://127.0.0.1:PORT`; load goes to this machine only.
-    init?(_ text: String) {
-        if text.hasPrefix("unix:") {
-            self = .unix(String(text.dropFirst(5)))
-            return
-        }
-        for host in ["http://127.0.0.1:", "http://localhost:"] where text.hasPrefix(host) {
-            let rest = text.dropFirst(host.count)
-            guard let port = UInt16(rest.last == "/" ? rest.dropLast() : rest) else { return nil }
-            self = .loopback(port: port)
-            return
-        }
-        return nil
-    }
-
     /// - Returns: a connected, non-blocking socket; nil when nobody listens.
     func connect() -> Int32? {
         let descriptor = open()

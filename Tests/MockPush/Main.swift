@@ -5,48 +5,52 @@ import WakePush
 /// and says what it has seen.
 @main
 enum Main {
+    private struct Row {
+        let name: String
+        let usage: String
+        /// Nil after flags that are not its own.
+        let make: ([String]) throws -> HTTPService?
+    }
+
+    private static var rows: [Row] {
+        [
+            Row(name: "apns", usage: APNsOptions.usage) {
+                try APNsOptions($0).map(APNsService.init)
+            },
+            Row(name: "fcm", usage: FCMOptions.usage) { FCMOptions($0).map(FCMService.init) },
+            Row(name: "webpush", usage: WebPushOptions.usage) {
+                WebPushOptions($0).map(WebPushService.init)
+            },
+        ]
+    }
+
     static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        let chosen = ServiceTable.choose(arguments)
-        if arguments.contains("--help") || arguments == ["-h"] {
-            let isAll = !arguments.contains("--service")
-            write(isAll ? ServiceTable.usage : chosen?.row.usage ?? ServiceTable.usage, to: 1)
-            exit(0)
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        var name = "apns"
+        if let place = arguments.firstIndex(of: "--service"), place + 1 < arguments.count {
+            name = arguments[place + 1]
+            arguments.removeSubrange(place...place + 1)
         }
+        guard let row = rows.first(where: { $0.name == name }) else { usage(rows, status: 2) }
+        if arguments.contains("--help") || arguments == ["-h"] { usage(rows, status: 0) }
         do {
-            guard let (row, rest) = chosen, let served = try row.make(rest) else {
-                write(chosen?.row.usage ?? ServiceTable.usage, to: 2)
-                exit(2)
+            guard let service = try row.make(arguments) else { usage([row], status: 2) }
+            let server = try MockServer(service)
+            let lines = zip(service.endpoints, server.ports).map { endpoint, port in
+                "listening on \(endpoint.name) \(port)\n"
             }
-            try serve(served)
-        } catch let failure as MockFailure {
-            write("mock-push: \(failure.message)\n", to: 2)
-            exit(1)
-        } catch let failure as SigningError {
-            write("mock-push: \(failure.message)\n", to: 2)
-            exit(1)
+            write(lines.joined(), to: 1)
+            write(server.run(), to: 1)
         } catch {
-            write("mock-push: failed\n", to: 2)
+            let failure = (error as? SigningError)?.message ?? (error as? MockFailure)?.message
+            write("mock-push: \(failure ?? "failed")\n", to: 2)
             exit(1)
         }
     }
 
-    private static func serve(_ served: ServiceTable.Served) throws {
-        let server = try MockServer(served.service)
-        let lines = zip(served.service.endpoints, server.ports).map { endpoint, port in
-            "listening on \(endpoint.name) \(port)\n"
-        }
-        write(lines.joined(), to: 1)
-        let report = server.run()
-        if let path = served.report { try keep(report, in: path) }
-        write(report, to: 1)
-    }
-
-    private static func keep(_ report: String, in path: String) throws(MockFailure) {
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw MockFailure("cannot write \(path)") }
-        write(report, to: descriptor)
-        close(descriptor)
+    private static func usage(_ rows: [Row], status: Int32) -> Never {
+        write(rows.map(\.usage).joined(separator: "\n"), to: status == 0 ? 1 : 2)
+        exit(status)
     }
 
     /// One write: a reader sees whole lines.

@@ -12,26 +12,17 @@ package struct MockFCM: Sendable {
     /// Of exchanges without TLS.
     package var tokenPort: Int { mock.ports[1] }
 
-    /// - Parameters:
-    ///   - flags: of `mock-push --service fcm`; certificate, public key and account are given.
-    ///   - isPlain: messages without TLS.
-    ///   - isKeyForeign: the mock expects another key than the account's.
-    package init(
-        _ flags: [String] = [], isPlain: Bool = false, isKeyForeign: Bool = false
-    ) async throws {
+    /// - Parameter flags: of `mock-push --service fcm`; certificate and account are given.
+    package init(_ flags: [String] = []) async throws {
         certificates = try TestAuthority()
         authority = certificates.certificate
         account = try ServiceAccountFile()
-        let expected = isKeyForeign ? try ServiceAccountFile(owner: 1) : account
-        var arguments = [
-            "--service", "fcm", "--token-port", "0", "--public-key", expected.publicPath,
-            "--email", ServiceAccountFile.email, "--key-id", ServiceAccountFile.keyID,
-            "--project", ServiceAccountFile.project,
+        let shown = try certificates.issue(for: "localhost")
+        let arguments = [
+            "--service", "fcm", "--token-port", "0", "--email", ServiceAccountFile.email,
+            "--key-id", ServiceAccountFile.keyID, "--project", ServiceAccountFile.project,
+            "--certificate", shown.certificate, "--key", shown.key,
         ]
-        if !isPlain {
-            let shown = try certificates.issue(for: "localhost")
-            arguments += ["--certificate", shown.certificate, "--key", shown.key]
-        }
         mock = try await MockProgram(arguments + flags, places: ["port", "token port"])
         try account.write(tokenURI: tokenURI)
     }
@@ -62,8 +53,6 @@ package struct MockFCM: Sendable {
         package let exchanges: Int
         /// Access tokens.
         package let issued: Int
-        /// At once.
-        package let mostExchanges: Int
         /// Distinct and proper.
         package let assertions: Int
         /// Proper messages to installation IDs, and to topics.

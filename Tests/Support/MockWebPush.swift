@@ -21,24 +21,18 @@ package struct MockWebPush: Sendable {
 
     /// - Parameters:
     ///   - flags: of `mock-push --service webpush`; certificate and public key are given.
-    ///   - isPlain: without TLS.
     ///   - others: more host names.
-    ///   - expectsKey: whether another VAPID key than the one here is refused.
-    package init(
-        _ flags: [String] = [], others: [String] = [], isPlain: Bool = false,
-        expectsKey: Bool = true
-    ) async throws {
+    package init(_ flags: [String] = [], others: [String] = []) async throws {
         hosts = (["*.\(Self.domain)"] + others).joined(separator: ", ")
         certificates = try TestAuthority()
         authority = certificates.certificate
         pair = try SigningKeyPair()
         publicKey = Self.point(try pair.publicPEM)
-        var arguments = ["--service", "webpush"]
-        if expectsKey { arguments += ["--public-key", publicKey] }
-        if !isPlain {
-            let shown = try certificates.issue(for: "*.\(Self.domain)", also: others)
-            arguments += ["--certificate", shown.certificate, "--key", shown.key]
-        }
+        let shown = try certificates.issue(for: "*.\(Self.domain)", also: others)
+        let arguments = [
+            "--service", "webpush", "--public-key", publicKey, "--certificate", shown.certificate,
+            "--key", shown.key,
+        ]
         mock = try await MockProgram(arguments + flags)
     }
 

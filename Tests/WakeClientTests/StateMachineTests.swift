@@ -22,14 +22,6 @@ struct StateMachineTests {
         #expect(backoff.delay(failures: 1, random: 0, floor: .seconds(99_999)) == .seconds(21_600))
     }
 
-    @Test("the poll interval is a random half to one and a half, and clamped whatever is asked")
-    func pollInterval() {
-        #expect(PollSchedule.interval(pollSeconds: 0, random: 0.5) == .seconds(14_400))
-        #expect(PollSchedule.interval(pollSeconds: 3600, random: 0) == .seconds(1800))
-        #expect(PollSchedule.interval(pollSeconds: 1, random: 0.9) == .seconds(900))
-        #expect(PollSchedule.interval(pollSeconds: .max, random: 0.1) == .seconds(86_400))
-    }
-
     private static let checked = Result<SyncOutcome, ClientError>.success(
         .checked(batches: 1, matches: 0))
 
@@ -108,39 +100,6 @@ struct StateMachineTests {
         #expect(Reconciler.step(desired, now: 1000, mayRegister: true) == .delete)
         desired.notBefore = 22_600
         #expect(Reconciler.step(desired, now: 1000, mayRegister: true) == .wait(until: 22_600))
-    }
-
-    @Test("only 204 is success")
-    func statuses() {
-        for status in 100...599 {
-            let answer = Reconciler.answer(status: status, retryAfter: nil)
-            #expect((answer == .acknowledged) == (status == 204))
-        }
-    }
-
-    @Test("a pause is counted from when it was first seen, and holds 72 hours at most")
-    func pause() {
-        let settings = FeedSettings(flags: .paused, pauseSeconds: .max)
-        let directives = FeedDirectives(settings: settings, seen: 1000)
-        let end: Int64 = 1000 + 72 * 3600
-        #expect(directives.pausedUntil(now: 1000) == end)
-        #expect(directives.pausedUntil(now: end) == nil)
-        #expect(directives.pausedUntil(now: 999) == nil)
-        #expect(FeedDirectives().pausedUntil(now: 5) == nil)
-    }
-
-    @Test("silence is a warning at two and at seven days, each once, and a head ends it")
-    func silence() {
-        var health = FeedHealth(startingAt: 0)
-        let day: Int64 = 86_400
-        #expect(health.silence(now: 2 * day - 1, unchecked: nil) == nil)
-        #expect(health.silence(now: 2 * day, unchecked: nil) == .silence(days: 2))
-        #expect(health.silence(now: 6 * day, unchecked: nil) == nil)
-        #expect(health.silence(now: 8 * day, unchecked: nil) == .silence(days: 7))
-        #expect(health.silence(now: 99 * day, unchecked: nil) == nil)
-        health.headVerified(now: 100 * day)
-        health.checkCompleted(now: 100 * day)
-        #expect(health.silence(now: 102 * day, unchecked: nil) == .silence(days: 2))
     }
 
     @Test("heads without a completed check are no silence, and a warning of their own")

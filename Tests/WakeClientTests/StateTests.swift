@@ -27,26 +27,6 @@ struct StateTests {
         #expect(try FileStatus(of: world.cacheDirectory).mode == 0o700)
     }
 
-    @Test("a directory, a database or a lock that others can reach is refused")
-    func exposed() throws {
-        let world = try World()
-        _ = try world.client()
-        let paths = [
-            (world.stateDirectory, mode_t(0o700)), (world.stateDirectory + "/client.db", 0o600),
-            (world.stateDirectory + "/lock", 0o600),
-        ]
-        for (path, mode) in paths {
-            for bits in [mode_t(0o001), 0o004, 0o010, 0o040] {
-                unsafe chmod(path, mode | bits)
-                #expect(throws: ClientError.state(.exposed), "\(path) \(bits)") {
-                    try world.client()
-                }
-            }
-            unsafe chmod(path, mode)
-            _ = try world.client()
-        }
-    }
-
     @Test("the state directory may be a link of its owner's, its files may not")
     func links() throws {
         let world = try World()
@@ -58,48 +38,6 @@ struct StateTests {
         try Files.rename(world.stateDirectory + "/client.db", to: world.scratch.path + "/db")
         unsafe symlink(world.scratch.path + "/db", world.stateDirectory + "/client.db")
         #expect(throws: ClientError.state(.exposed)) { try world.client() }
-    }
-
-    @Test("a second process is refused as locked, and the first does not notice")
-    func locked() throws {
-        let world = try World()
-        try world.time.run {
-            let first = try world.client()
-            #expect(throws: ClientError.locked) { try world.client() }
-            #expect(try await first.synchronize() == .upToDate)
-        }
-        _ = try world.client()
-    }
-
-    @Test(
-        "a damaged database is put aside, delivered, and everything is checked again",
-        arguments: [[UInt8](repeating: 0x5A, count: 9000), Array("SQLite format 3\0".utf8)])
-    func damaged(_ bytes: [UInt8]) throws {
-        let world = try World()
-        world.secrets.add("visit", Self.secret)
-        try world.feed.publish([Self.secret])
-        try world.time.run { try await world.client().synchronize() }
-        try Files.replace(world.stateDirectory + "/client.db", with: bytes.span)
-        try world.time.run {
-            let client = try world.client()
-            #expect(try await client.synchronize() == .checked(batches: 1, matches: 1))
-        }
-        #expect(world.handler.warnings == [.stateReset])
-        #expect(world.handler.matches.count == 2)
-        #expect(Set(world.handler.matches.map(\.id)).count == 1)
-        let names = try Files.names(in: world.stateDirectory)
-        #expect(names.contains { $0.hasPrefix("client.db.damaged-") })
-    }
-
-    @Test("a database of another version is refused and not touched", arguments: [1, 99])
-    func otherVersion(_ version: Int) throws {
-        let world = try World()
-        _ = try world.client()
-        let path = world.stateDirectory + "/client.db"
-        try Database(path: path, access: .readWrite).execute("PRAGMA user_version=\(version)")
-        let before = try Files.read(path, limit: 1 << 20)
-        #expect(throws: ClientError.state(.otherVersion)) { try world.client() }
-        #expect(try Files.read(path, limit: 1 << 20) == before)
     }
 
     @Test("a key of another feed is refused, and what is known of this one stays")

@@ -62,24 +62,6 @@ struct BatchReaderTests {
         }
     }
 
-    @Test("every split into two pieces gives the same matches")
-    func everySplit() throws {
-        let fixture = try Fixture(note: nil)
-        let secrets = (0..<5).map(Sample.localSecret)
-        let bytes = fixture.bytes
-        for split in 0...bytes.count {
-            var reader = BatchReader(
-                cursor: fixture.head.cursor, head: fixture.head, secrets: secrets)
-            try reader.feed(bytes.span.extracting(0..<split))
-            try reader.feed(bytes.span.extracting(split..<bytes.count))
-            let batch = try reader.finish()
-            guard batch.matches.count == 5 else {
-                Issue.record("split at \(split)")
-                return
-            }
-        }
-    }
-
     @Test("a batch truncated at any length is refused as truncated")
     func truncated() throws {
         let fixture = try Fixture(note: nil)

@@ -90,23 +90,6 @@ struct RiceCodeTests {
         #expect(bytes.count == full.codeBytes.upperBound)
     }
 
-    @Test("every split into two pieces gives the same values")
-    func everySplit() throws {
-        var random = SplitMix64(seed: 32)
-        let range = try Self.range(1024, 48)
-        let values = Self.values(range, 1, &random)
-        var bytes: [UInt8] = []
-        RiceCode.append(values, of: range, to: &bytes)
-        for split in 1..<bytes.count {
-            var pieces = [split, bytes.count - split][...]
-            let read = Self.decode(bytes, range) { pieces.popFirst() ?? 1 }
-            guard read.isComplete, read.values == values else {
-                Issue.record("split at \(split)")
-                return
-            }
-        }
-    }
-
     @Test("of changed bits, what is taken is the one code of other values; cuts change nothing")
     func changed() throws {
         var random = SplitMix64(seed: 33)

@@ -17,26 +17,6 @@ struct RelayDeliveryStateTests {
 
     private func lines(_ lines: RelayLine...) -> [UInt8] { lines.flatMap(\.text) }
 
-    @Test("requests are full while more comes, and as large as there is in the end")
-    func batches() throws {
-        var state = try state(2500, draining: false)
-        let first = try state.request(now: 0)
-        let second = try state.request(now: 0)
-        #expect(first.entries.count == 1000 && second.entries.count == 1000)
-        let isIdle = state.isIdle(now: 0)
-        #expect(isIdle && state.inFlight == 2000)
-        let answer = (0..<1000).flatMap { RelayLine.delivery(wake: $0, .accepted).text }
-        let step = state.read(answer.span, of: first.request)
-        #expect(step.results.count == 1000)
-        _ = state.ended(first.request, .completed, now: 0, random: 0)
-        // The rest waits for more.
-        let rests = state.isIdle(now: 0)
-        #expect(rests)
-        state.flush(isFinal: false)
-        let third = try state.request(now: 0)
-        #expect(third.entries.count == 500)
-    }
-
     @Test("a small number waits a second for others, not longer, and not when that was all")
     func small() throws {
         var state = try state(3, draining: false)
@@ -60,62 +40,6 @@ struct RelayDeliveryStateTests {
         let (_, entries) = try state.request(now: 0)
         #expect(entries.count > 530 && entries.count < 560)
         _ = RelayBatch(lifetime: 7200, tokens: entries.map(\.wakeUp.token)).body()
-    }
-
-    @Test("lines settle, and a whole answer leaves nothing")
-    func settles() throws {
-        var state = try state(3)
-        let (request, _) = try state.request(now: 0)
-        let answer = lines(
-            .delivery(wake: 2, .gone), .delivery(wake: 0, .retry(.throttled)),
-            .delivery(wake: 1, .accepted), .done(3))
-        let step = state.read(answer.span, of: request)
-        #expect(
-            step.results == [
-                WakeUpResult(reference: 2, delivery: .gone),
-                WakeUpResult(reference: 0, delivery: .retry(.throttled)),
-                WakeUpResult(reference: 1, delivery: .accepted),
-            ])
-        #expect(!step.isBroken && step.failure == nil)
-        let end = state.ended(request, .completed, now: 0, random: 0)
-        #expect(end.results.isEmpty && end.retried == 0 && state.inFlight == 0)
-    }
-
-    static let foreign: [[UInt8]] = [
-        RelayLine.delivery(wake: 3, .gone).text, RelayLine.delivery(wake: 0, .gone).text,
-        RelayLine.done(4).text, RelayLine.stopped(.fcm, .misconfigured).text,
-        Array("<html>\n".utf8), [UInt8](repeating: 0x20, count: 300), [0x0A],
-    ]
-
-    @Test(
-        "a line that does not belong here ends the answer, and nothing after it deletes",
-        arguments: foreign)
-    func broken(_ line: [UInt8]) throws {
-        var state = try state(3)
-        let (request, _) = try state.request(now: 0)
-        let first = lines(.delivery(wake: 0, .accepted))
-        let rest = lines(.delivery(wake: 1, .gone), .delivery(wake: 2, .gone), .done(3))
-        let step = state.read((first + line + rest).span, of: request)
-        #expect(step.results == [WakeUpResult(reference: 0, delivery: .accepted)])
-        #expect(step.isBroken && step.failure == nil)
-        let later = state.read(rest.span, of: request)
-        #expect(later.results.isEmpty && later.isBroken)
-        let end = state.ended(request, .interrupted, now: 0, random: 0)
-        #expect(end.retried == 2 && end.results.isEmpty && end.failure == nil)
-        try state.answerProbe(now: 2000)
-        let again = try state.request(now: 2000)
-        #expect(again.entries.map(\.wakeUp.reference) == [1])
-    }
-
-    @Test("lines after the last are no answer")
-    func afterDone() throws {
-        var state = try state(2)
-        let (request, _) = try state.request(now: 0)
-        let answer = lines(.done(2), .delivery(wake: 0, .gone))
-        let step = state.read(answer.span, of: request)
-        #expect(step.results.isEmpty && step.isBroken)
-        let end = state.ended(request, .completed, now: 0, random: 0)
-        #expect(end.retried == 2)
     }
 
     @Test("what has no line when all is done is asked for again")
@@ -244,22 +168,6 @@ struct RelayDeliveryStateTests {
         #expect(last.failure == .unavailable(.relayStopped, .apns))
     }
 
-    @Test("faults of what every request has in common end the round at once")
-    func faults() throws {
-        let ends: [(RelayResult, RelayFault)] = [
-            (.untrusted, .untrusted), (.refused(.fault(.notAllowed)), .notAllowed),
-            (.refused(.fault(.noRelay)), .noRelay),
-            (.refused(.stale(difference: -3600)), .clock(difference: -3600)),
-        ]
-        for (end, fault) in ends {
-            var state = try state(2)
-            let (request, _) = try state.request(now: 0)
-            let step = state.ended(request, end, now: 0, random: 0)
-            #expect(step.failure == .misconfigured(.relay(fault, .apns)))
-            #expect(step.results.isEmpty && step.retried == 0)
-        }
-    }
-
     @Test("a relay that has just started is asked again, and one whose window stays is a fault")
     func stale() throws {
         var state = try state(2)
@@ -296,40 +204,6 @@ struct RelayDeliveryStateTests {
         let restsStill = state.isIdle(now: 259_999)
         #expect(restsStill)
         _ = try state.request(now: 260_000)
-    }
-
-    @Test("a relay that cannot be reached is waited for, and told in its own name")
-    func unreachable() throws {
-        for (isUnknownHost, reason) in [
-            (false, Unavailability.relayUnreachable), (true, .relayUnknownHost),
-        ] {
-            var state = try state(5)
-            var (now, tries) = (0 as UInt64, 0)
-            while now < 3_600_000 {
-                if let (request, _) = state.next(now: now) {
-                    tries += 1
-                    let end = RelayResult.unconnected(isUnknownHost: isUnknownHost)
-                    let step = state.ended(request, end, now: now, random: 0)
-                    #expect(step.results.isEmpty && step.failure == nil)
-                }
-                now += 100
-            }
-            #expect(state.delay == .unavailable(reason, .apns) && tries < 130)
-            #expect(state.delay?.message.contains("the relay") == true)
-            let (_, entries) = try state.request(now: now + 30_000)
-            #expect(entries.count == 1)
-        }
-    }
-
-    @Test("a quiescent session lets nothing more leave")
-    func quiesce() throws {
-        var state = try state(1500)
-        let (request, _) = try state.request(now: 0)
-        state.quiesce()
-        let isIdle = state.isIdle(now: 0)
-        #expect(isIdle && state.inFlight == 1000)
-        _ = state.read(lines(.delivery(wake: 5, .accepted)).span, of: request)
-        #expect(state.inFlight == 999)
     }
 }
 

@@ -13,60 +13,6 @@ struct RelayPendingRequestsTests {
         String(decoding: output.lines, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    @Test("gives every wake-up a reference of its own, and its request its outcome")
-    func references() {
-        var pending = RelayPendingRequests()
-        let first = pending.open(wakes: 1_000, due: 10)
-        let second = pending.open(wakes: 2, due: 10)
-        let references = (0..<1_000).map { pending.assign($0, of: first, to: 1) }
-        let others = (0..<2).map { pending.assign($0, of: second, to: 1) }
-        #expect(Set(references + others).count == 1_002)
-        pending.settle([
-            WakeUpResult(reference: others[1], delivery: .gone),
-            WakeUpResult(reference: references[999], delivery: .accepted),
-        ])
-        let outputs = pending.takeOutput()
-        #expect(outputs.map(\.request) == [first, second])
-        #expect(text(outputs[0]) == [#"{"wake":999,"delivery":"accepted"}"#])
-        #expect(text(outputs[1]) == [#"{"wake":1,"delivery":"gone"}"#])
-        #expect(pending.takeOutput().isEmpty)
-    }
-
-    @Test("takes no outcome twice, and none for a request that is gone")
-    func stray() {
-        var pending = RelayPendingRequests()
-        let request = pending.open(wakes: 2, due: 10)
-        let reference = pending.assign(0, of: request, to: 1)
-        let other = pending.assign(1, of: request, to: 1)
-        let settled = WakeUpResult(reference: reference, delivery: .accepted)
-        pending.settle([settled, settled])
-        #expect(pending.takeOutput().map(text) == [[#"{"wake":0,"delivery":"accepted"}"#]])
-        pending.close(request)
-        pending.settle([WakeUpResult(reference: other, delivery: .gone)])
-        #expect(pending.isEmpty && pending.takeOutput().isEmpty)
-    }
-
-    @Test("says once for each push service that a round stopped, and settles only its wake-ups")
-    func stops() {
-        var pending = RelayPendingRequests()
-        let request = pending.open(wakes: 4, due: 10)
-        _ = (0..<2).map { pending.assign($0, of: request, to: 1) }
-        let left = pending.assign(2, of: request, to: 2)
-        pending.withhold(1, of: request, .fcm, RelayLine.stopped(.fcm, .serviceOff).text)
-        pending.stop(1, .apns, Self.stop)
-        pending.stop(1, .apns, Self.stop)
-        pending.settle([WakeUpResult(reference: left, delivery: .accepted)])
-        let output = pending.takeOutput()[0]
-        #expect(
-            text(output) == [
-                #"{"service":"fcm","stopped":"misconfigured","cause":"service-off"}"#,
-                #"{"service":"apns","stopped":"unavailable","cause":"unavailable"}"#,
-                #"{"wake":2,"delivery":"accepted"}"#, #"{"done":4}"#,
-            ])
-        #expect(output.end == RelayCounts(accepted: 1, stopped: 3))
-        #expect(pending.isEmpty)
-    }
-
     @Test("whatever happens in whatever order, a request ends once, with at most a line a wake-up")
     func property() {
         for seed in UInt64(0)..<60 {

@@ -119,16 +119,8 @@ final class BroadcastPlace {
     private static func section(of gateway: Gateway) async throws -> (String, [Any]) {
         switch gateway {
         case .apns:
-            let (authority, pair) = (try TestAuthority(), try SigningKeyPair())
-            let shown = try authority.issue(for: "localhost")
-            let mock = try await MockPush([
-                "--certificate", shown.certificate, "--key", shown.key, "--public-key",
-                pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456", "--topic",
-                "org.example.app",
-            ])
-            let section = pair.section(
-                "host = localhost", "port = \(mock.port)", "ca = \(authority.certificate)")
-            return (section, [authority, pair, mock])
+            let (section, rest) = try await apns()
+            return (section, rest)
         case .fcm:
             let mock = try await MockFCM()
             return (mock.section, [mock])
@@ -136,24 +128,53 @@ final class BroadcastPlace {
             let mock = try await MockWebPush()
             return (mock.section, [mock])
         case .relay:
-            let keys = try TemporaryDirectory()
-            let path = keys.path + "/relay.key"
-            // RFC 8032 §7.1, TEST 1.
-            try "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A\n".write(
-                toFile: path, atomically: true, encoding: .utf8)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-            let mock = try await MockRelay(
-                ["--lifetime", "7200"],
-                installations: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"], isSecure: true)
-            let section = """
-                [apns]
-                via = \(mock.url)
-                via-key = \(path)
-                ca = \(mock.certificateAuthority ?? "")
-
-                """
-            return (section, [keys, mock])
+            return try await relay()
         }
+    }
+
+    /// APNs over TLS.
+    private static func apns() async throws -> (section: String, rest: [Any]) {
+        let (authority, pair) = (try TestAuthority(), try SigningKeyPair())
+        let shown = try authority.issue(for: "localhost")
+        let mock = try await MockPush([
+            "--certificate", shown.certificate, "--key", shown.key, "--public-key",
+            pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456", "--topic",
+            "org.example.app",
+        ])
+        let section = pair.section(
+            "host = localhost", "port = \(mock.port)", "ca = \(authority.certificate)")
+        return (section, [authority, pair, mock])
+    }
+
+    /// A second service that is the relay, with APNs behind it.
+    private static func relay() async throws -> (section: String, rest: [Any]) {
+        let keys = try TemporaryDirectory()
+        let path = keys.path + "/relay.key"
+        // RFC 8032 §7.1, TEST 1.
+        try "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A\n".write(
+            toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        let (section, rest) = try await apns()
+        let place = try WireServer.reservedPort()
+        let owner = try await ServiceUnderTest(
+            listen: "127.0.0.1:\(place.port)",
+            sections: """
+                \(section)
+                [broadcast]
+                heartbeat = off
+                [relay]
+                authority = 127.0.0.1:\(place.port)
+                wakes-per-minute = 10000000
+
+                """, serving: .nothing)
+        let (status, output) = try await owner.command(
+            "relay", "allow", "village", "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
+        guard status == 0 else { throw BenchFailure(output) }
+        return (
+            "[apns]\nvia = http://127.0.0.1:\(place.port)\nvia-key = \(path)\n"
+                + "via-per-minute = 60000000\n",
+            rest + [keys, place, owner]
+        )
     }
 
     func fill(_ rows: Int) async throws {

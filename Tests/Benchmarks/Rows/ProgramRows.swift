@@ -6,114 +6,55 @@ import WakeOblivious
 import WakeSodium
 import WakeSystem
 
-/// The programs themselves: their start and size; and what oblivious requests cost a gateway.
+/// The programs themselves: their start; and what oblivious requests cost a gateway.
 enum ProgramRows {
-    static let all: [Benchmark] =
-        [start(rows: 0), start(rows: 1_000_000)]
-        + [
-            size("reveille"), size("reveille-client"), size("liblibreveille.so"),
-            oblivious(.chaCha20Poly1305), oblivious(.aes128GCM),
-        ]
+    static let all: [Benchmark] = [
+        start, oblivious(.chaCha20Poly1305), oblivious(.aes128GCM),
+    ]
 
     // MARK: Start
 
-    private static func start(rows: Int) -> Benchmark {
-        Benchmark(
-            rows == 0 ? "start" : "start-\(rows / 1_000_000)m",
-            "a start of the service until it listens"
-                + (rows == 0 ? "" : ", \(rows / 1_000_000) M rows"),
-            unit: "starts", sizes: Sizes(20, full: 50, growth: nil), by: .processorTime
-        ) { setting in
-            let service = try await BenchService(in: setting.directory)
-            if rows > 0 { try await setting.stores.copy(rows: rows, to: service.files) }
-            let program = BenchService.file("reveille")
-            return [
-                Arm(.ours, "reveille serve") { _ in
-                    var sum = Measurement(operations: 0, seconds: 0, processorSeconds: 0)
-                    for _ in 0..<setting.size {
-                        let start = Stopwatch.monotonic()
-                        try await service.start()
-                        let taken = Stopwatch.monotonic() - start
-                        sum.operations += 1
-                        sum.latencies.record(taken)
-                        sum.seconds += Double(taken) / 1e9
-                        let used = Stopwatch.processorSeconds(of: service.process) ?? 0
-                        sum.processorSeconds = (sum.processorSeconds ?? 0) + used
-                        sum.memory = ProcessStatus(of: service.process)?.peak
-                        try await service.stop()
-                    }
-                    return sum
-                },
-                Arm(.ceiling, "the same program, which says its version and ends") { _ in
-                    var sum = Measurement(operations: 0, seconds: 0, processorSeconds: 0)
-                    for _ in 0..<setting.size {
-                        let start = Stopwatch.monotonic()
-                        guard let process = MeasuredProcess([program, "--version"]) else {
-                            throw BenchFailure("reveille does not start")
-                        }
-                        while process.line() != nil {}
-                        let taken = Stopwatch.monotonic() - start
-                        sum.operations += 1
-                        sum.latencies.record(taken)
-                        sum.seconds += Double(taken) / 1e9
-                        sum.processorSeconds =
-                            (sum.processorSeconds ?? 0) + process.end().processorSeconds
-                    }
-                    return sum
-                },
-            ]
-        }
-    }
-
-    // MARK: Size
-
-    private static func size(_ program: String) -> Benchmark {
-        let title = program == "liblibreveille.so" ? "libreveille" : program
-        return Benchmark(
-            "size-\(title)", "the file of \(title), as Deploy/build makes it", unit: "files",
-            sizes: Sizes(1, growth: nil), by: .bytes, rounds: 1
-        ) { setting in
-            let shipped = Repository.absolute(".build/shipped/release/\(program)")
-            let release = Repository.absolute(".build/release/\(program)")
-            var arms = [
-                Arm(.ours, title) { _ in
-                    guard let path = [shipped, release].first(where: Files.exists) else {
-                        throw BenchFailure("not built: Deploy/build --scratch-path .build/shipped")
-                    }
-                    return try file(path)
+    private static let start = Benchmark(
+        "start", "a start of the service until it listens", unit: "starts",
+        sizes: Sizes(20, full: 50, growth: nil), by: .processorTime
+    ) { setting in
+        let service = try await BenchService(in: setting.directory)
+        let program = BenchService.file("reveille")
+        return [
+            Arm(.ours, "reveille serve") { _ in
+                var sum = Measurement(operations: 0, seconds: 0, processorSeconds: 0)
+                for _ in 0..<setting.size {
+                    let start = Stopwatch.monotonic()
+                    try await service.start()
+                    let taken = Stopwatch.monotonic() - start
+                    sum.operations += 1
+                    sum.latencies.record(taken)
+                    sum.seconds += Double(taken) / 1e9
+                    let used = Stopwatch.processorSeconds(of: service.process) ?? 0
+                    sum.processorSeconds = (sum.processorSeconds ?? 0) + used
+                    sum.memory = ProcessStatus(of: service.process)?.peak
+                    try await service.stop()
                 }
-            ]
-            if let empty = try emptyProgram(setting) {
-                arms.append(
-                    Arm(.ceiling, "a program that prints a line with Foundation, linked alike") {
-                        _ in try file(empty.path + "/empty")
-                    })
-            }
-            return arms
-        }
-    }
-
-    private static func file(_ path: String) throws -> Measurement {
-        var measured = Measurement(operations: 0, seconds: 0)
-        measured.bytes = Double(try FileStatus(of: path).size)
-        return measured
-    }
-
-    /// nil without a compiler.
-    private static func emptyProgram(_ setting: Setting) throws -> StorePlace? {
-        let place = StorePlace(in: setting.directory)
-        let source = place.path + "/empty.swift"
-        try "import FoundationEssentials\nprint(Date.now.timeIntervalSince1970)\n".write(
-            toFile: source, atomically: true, encoding: .utf8)
-        let words = [
-            "swiftc", "-O", "-static-stdlib", "-Xlinker", "-s", source, "-o",
-            place.path + "/empty",
+                return sum
+            },
+            Arm(.ceiling, "the same program, which says its version and ends") { _ in
+                var sum = Measurement(operations: 0, seconds: 0, processorSeconds: 0)
+                for _ in 0..<setting.size {
+                    let start = Stopwatch.monotonic()
+                    guard let process = MeasuredProcess([program, "--version"]) else {
+                        throw BenchFailure("reveille does not start")
+                    }
+                    while process.line() != nil {}
+                    let taken = Stopwatch.monotonic() - start
+                    sum.operations += 1
+                    sum.latencies.record(taken)
+                    sum.seconds += Double(taken) / 1e9
+                    sum.processorSeconds =
+                        (sum.processorSeconds ?? 0) + process.end().processorSeconds
+                }
+                return sum
+            },
         ]
-        guard MeasuredProcess.run(words) else {
-            setting.skip("the ceiling: no swiftc")
-            return nil
-        }
-        return place
     }
 
     // MARK: Oblivious

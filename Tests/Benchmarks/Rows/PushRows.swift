@@ -3,74 +3,53 @@ import TestSupport
 /// What a push costs, and how many there are a second.
 enum PushRows {
     static let all: [Benchmark] = [
-        row("push", "a push over one TLS connection, 1,000 streams", streams: 1000, 1_000_000),
-        row("push-window-20", "the same with 20 streams", streams: 20, 200_000),
-        row("push-window-1", "the same with one stream", streams: 1, 20_000),
-        latency(connections: 1),
-        latency(connections: 10),
+        window, latency,
     ]
 
-    private static func row(
-        _ name: String, _ operation: String, streams: Int, _ size: Int
-    ) -> Benchmark {
-        Benchmark(
-            name, operation,
-            unit: "pushes", sizes: Sizes(size, full: 5 * size, growth: size / 10),
-            by: .processorTime
-        ) { setting in
-            let workshop = try workshop(setting)
-            guard let peer = FarEnd(.answerer(latency: 0, streams: 1000), workshop) else {
-                throw BenchFailure("the far end does not start")
-            }
-            let count = setting.size
-            var arms = [
-                Arm(.ours, "engine") { _ in
-                    try send(workshop, peer, count, streams: streams)
-                },
-                Arm(.ceiling, "the same bytes through TLS") { _ in
-                    try Measurement(
-                        reportOf: [
-                            CommandLine.arguments[0], "push-bytes", "--port", "\(peer.port)",
-                            "--authority", workshop.certificate, "--key", workshop.signingKey,
-                            "--token-file", workshop.providerToken, "--pushes", "\(count)",
-                            "--streams", "\(streams)",
-                        ])
-                },
-            ]
-            if setting.hasPeers, streams == 1000 {
-                arms += try rivals(workshop, peer, count, setting)
-            }
-            return arms
+    private static let window = Benchmark(
+        "push", "a push over one TLS connection, 1,000 streams", unit: "pushes",
+        sizes: Sizes(1_000_000, full: 5_000_000, growth: 100_000), by: .processorTime
+    ) { setting in
+        let workshop = try workshop(setting)
+        guard let peer = FarEnd(.answerer(latency: 0, streams: 1000), workshop) else {
+            throw BenchFailure("the far end does not start")
         }
+        let count = setting.size
+        var arms = [
+            Arm(.ours, "engine") { _ in try send(workshop, peer, count) },
+            Arm(.ceiling, "the same bytes through TLS") { _ in
+                try Measurement(
+                    reportOf: [
+                        CommandLine.arguments[0], "push-bytes", "--port", "\(peer.port)",
+                        "--authority", workshop.certificate, "--key", workshop.signingKey,
+                        "--token-file", workshop.providerToken, "--pushes", "\(count)",
+                    ])
+            },
+        ]
+        if setting.hasPeers { arms += try rivals(workshop, peer, count, setting) }
+        return arms
     }
 
-    private static func latency(connections: Int) -> Benchmark {
-        let possible = Double(connections) * 1000 / 0.050
-        let name = connections == 1 ? "push-latency" : "push-latency-\(connections)"
-        return Benchmark(
-            name,
-            "a push answered after 50 ms by a service that checks everything, \(connections) "
-                + "connection" + (connections == 1 ? "" : "s") + ", 1,000 streams each",
-            unit: "pushes",
-            sizes: Sizes(60_000 * connections, full: 200_000 * connections, growth: nil), by: .rate
-        ) { setting in
-            let workshop = try workshop(setting)
-            return [
-                Arm(.ours, "engine") { _ in
-                    guard let mock = FarEnd(.mock(["--latency", "50"]), workshop) else {
-                        throw BenchFailure("mock-push does not start")
-                    }
-                    let measured = try send(
-                        workshop, mock, setting.size, streams: 1000, connections: connections)
-                    try checkReport(of: mock, setting.size)
-                    return measured
-                },
-                Arm(.ceiling, "streams divided by 50 ms") { _ in
-                    Measurement(
-                        operations: setting.size, seconds: Double(setting.size) / possible)
-                },
-            ]
-        }
+    private static let latency = Benchmark(
+        "push-latency",
+        "a push answered after 50 ms by a service that checks everything, 1,000 streams",
+        unit: "pushes", sizes: Sizes(60_000, full: 200_000, growth: nil), by: .rate
+    ) { setting in
+        let workshop = try workshop(setting)
+        return [
+            Arm(.ours, "engine") { _ in
+                guard let mock = FarEnd(.mock(["--latency", "50"]), workshop) else {
+                    throw BenchFailure("mock-push does not start")
+                }
+                let measured = try send(workshop, mock, setting.size)
+                try checkReport(of: mock, setting.size)
+                return measured
+            },
+            Arm(.ceiling, "streams divided by 50 ms") { _ in
+                Measurement(
+                    operations: setting.size, seconds: Double(setting.size) * 0.050 / 1000)
+            },
+        ]
     }
 
     static func workshop(_ setting: Setting) throws -> PushWorkshop {
@@ -81,12 +60,11 @@ enum PushRows {
     }
 
     private static func send(
-        _ workshop: PushWorkshop, _ peer: FarEnd, _ count: Int, streams: Int, connections: Int = 1
+        _ workshop: PushWorkshop, _ peer: FarEnd, _ count: Int
     ) throws -> Measurement {
-        guard
-            let run = PushRun(
-                workshop, port: peer.port, count, connections: connections, streams: streams)
-        else { throw BenchFailure("not every push was accepted") }
+        guard let run = PushRun(workshop, port: peer.port, count) else {
+            throw BenchFailure("not every push was accepted")
+        }
         return run.measurement
     }
 

@@ -4,33 +4,27 @@ import WakeModel
 
 /// Connections and event streams that are held open, and a broadcast to the latter.
 enum StreamRows {
-    static let all: [Benchmark] =
-        [10_000, 50_000].flatMap { count in
-            [fanOut(count), idle(count, streaming: true), idle(count, streaming: false)]
-        }
+    static let all: [Benchmark] = [fanOut, idle(streaming: true), idle(streaming: false)]
 
-    private static func fanOut(_ count: Int) -> Benchmark {
-        Benchmark(
-            "streams-fanout-\(count)",
-            "an event to each of \(Figure.number(Double(count))) streams",
-            unit: "streams", sizes: Sizes(count, growth: count / 100), by: .processorTime,
-            isLong: count > 10_000
-        ) { setting in
-            let place = try await StreamPlace(setting)
-            return [
-                Arm(.ours, "service") { _ in try await place.wakeAll() },
-                Arm(.ceiling, "send(2) alone") { _ in try StreamPlace.sendAlone(setting.size) },
-            ]
-        }
+    private static let sizes = Sizes(10_000, growth: 100)
+
+    private static let fanOut = Benchmark(
+        "streams-fanout-10000", "an event to each of 10,000 streams", unit: "streams",
+        sizes: sizes, by: .processorTime
+    ) { setting in
+        let place = try await StreamPlace(setting)
+        return [
+            Arm(.ours, "service") { _ in try await place.wakeAll() },
+            Arm(.ceiling, "send(2) alone") { _ in try StreamPlace.sendAlone(setting.size) },
+        ]
     }
 
-    private static func idle(_ count: Int, streaming: Bool) -> Benchmark {
+    private static func idle(streaming: Bool) -> Benchmark {
         let what = streaming ? "an idle event stream" : "an idle connection"
         return Benchmark(
-            "\(streaming ? "streams" : "connections")-idle-\(count)",
-            "\(what) of \(Figure.number(Double(count))): user memory, and CPU in five seconds",
-            unit: "connections", sizes: Sizes(count, growth: count / 100), by: .bytes,
-            rounds: 3, isLong: count > 10_000
+            "\(streaming ? "streams" : "connections")-idle-10000",
+            "\(what) of 10,000: user memory, and CPU in five seconds",
+            unit: "connections", sizes: sizes, by: .bytes, rounds: 3
         ) { setting in
             var arms = [
                 Arm(.ours, "service") { _ in

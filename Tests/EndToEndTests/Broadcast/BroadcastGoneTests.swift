@@ -81,21 +81,6 @@ struct BroadcastGoneTests {
         }
     }
 
-    @Test("a push service that calls everything gone is not believed: nothing is deleted")
-    func allGone() async throws {
-        let place = try await PushingService(.init("--answer-all", "410:Unregistered"))
-        try place.register(devices(100, marked: false))
-        let before = try place.tables()
-        let (status, output) = try await place.broadcast()
-        #expect(status == 1)
-        #expect(output.contains("pushes to 100 registrations: 0 accepted, 100 gone\n"))
-        #expect(output.contains("reveille: apns: the push service rejected an implausible"))
-        #expect(output.contains("\nhint: "))
-        _ = try await place.service.program.line(
-            containing: "deletion-breaker-tripped service=apns")
-        #expect(try place.tables() == before)
-    }
-
     @Test("renewed or deleted while its wake-up is in flight, a registration stays so")
     func inFlight() async throws {
         let held = try HeldAnswers()

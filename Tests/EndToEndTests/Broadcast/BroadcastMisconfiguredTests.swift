@@ -80,7 +80,7 @@ struct BroadcastMisconfiguredTests {
         Mistake(
             "no ALPN", reason: "no-http2",
             words: ["does not speak HTTP/2; nothing was sent\nhint: check host and port"]
-        ) { $0.flags = ["--without-alpn", "yes"] },
+        ) { $0.flags = ["--without-h2", "yes"] },
     ]
 
     @Test("wrong credentials: nothing is accepted or deleted", arguments: wrongCredentials)

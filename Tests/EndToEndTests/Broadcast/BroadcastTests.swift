@@ -42,8 +42,8 @@ struct BroadcastTests {
         #expect(report.refusals == [:] && report.violations == [:])
         // The mock has compared their values with what must be: nothing else may travel.
         let expected = [
-            ":method", ":scheme", ":authority", ":path", "authorization", "apns-topic",
-            "apns-push-type", "apns-priority", "apns-expiration", "content-length",
+            "authorization", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration",
+            "content-length",
         ]
         #expect(report.fields == Dictionary(uniqueKeysWithValues: expected.map { ($0, 301) }))
         #expect(try place.registered(devices + copies + [other]).allSatisfy { $0 })
@@ -66,7 +66,7 @@ struct BroadcastTests {
             ["--answer", "100:403:ExpiredProviderToken"],
             ["--answer", "100:429:TooManyProviderTokenUpdates"], ["--refuse-every", "50"],
             ["--reset-every", "50"],
-            ["--streams", "1", "--streams-at", "40:10"],
+            ["--streams", "1"],
         ])
     func faults(_ flags: [String]) async throws {
         try await deliver(500, flags)

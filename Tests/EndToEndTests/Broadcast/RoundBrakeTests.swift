@@ -54,20 +54,6 @@ struct RoundBrakeTests {
     }
 
     @Test(
-        "an answer that means ourselves costs nothing, not a byte",
-        arguments: ["400:BadDeviceToken", "400:BadTopic", "403:InvalidProviderToken", "404", "405"])
-    func misconfigured(_ answer: String) async throws {
-        let place = try await place("--answer-all", answer)
-        let before = try place.tables()
-        let (status, output) = try await place.broadcast()
-        #expect(status == 1)
-        #expect(output.contains("\nhint: "))
-        #expect(try place.tables() == before)
-        #expect(try metric("run_gateways_stopped", place) == 1)
-        #expect(try metric("registrations_gone_total", place) == 0)
-    }
-
-    @Test(
         "an answer that means later costs nothing, not a byte, and is not given up at once",
         arguments: ["429:TooManyRequests", "500:InternalServerError", "503:Shutdown", "599"])
     func later(_ answer: String) async throws {

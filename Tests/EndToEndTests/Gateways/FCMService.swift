@@ -9,15 +9,12 @@ final class FCMService {
 
     /// - Parameters:
     ///   - flags: of the mock.
-    ///   - change: what of the section is not as it should be.
-    init(
-        _ flags: [String] = [], isKeyForeign: Bool = false,
-        _ change: (MockFCM, String) throws -> String = { $1 }
-    ) async throws {
-        mock = try await MockFCM(flags, isKeyForeign: isKeyForeign)
-        let section = try change(mock, mock.section)
+    ///   - lines: more of the section.
+    init(_ flags: [String] = [], lines: String = "") async throws {
+        mock = try await MockFCM(flags)
         service = try await ServiceUnderTest(
-            sections: "\n\(section)\n[broadcast]\nheartbeat = off\n", serving: .nothing)
+            sections: "\n\(mock.section)\(lines)\n[broadcast]\nheartbeat = off\n", serving: .nothing
+        )
     }
 
     /// Registers push tokens, each under an instance token of its own.

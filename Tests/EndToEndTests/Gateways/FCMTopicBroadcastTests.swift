@@ -8,7 +8,7 @@ import Testing
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMTopicBroadcastTests {
     private static func place(_ flags: [String] = [], _ lines: String) async throws -> FCMService {
-        try await FCMService(flags) { _, section in section + lines + "\n" }
+        try await FCMService(flags, lines: lines)
     }
 
     @Test("beside push tokens, while apps change over, one message wakes those that subscribed")

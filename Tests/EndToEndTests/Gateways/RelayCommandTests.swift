@@ -95,4 +95,32 @@ struct RelayCommandTests {
                 "\nrelay           on, as wake.example.org, 1 installation, 60000 wake-ups a "
                     + "minute each, for apns, apns-sandbox\n"), "\(check)")
     }
+
+    @Test("check prints the relay and the key to allow, and what is wrong with them")
+    func check() async throws {
+        let keys = try TemporaryDirectory()
+        let key = try RelayOwner.writeKey(in: keys)
+        let root = keys.path + "/service"
+        #expect(try await RunningProgram.run("reveille", ["init", root]).status == 0)
+        let path = root + "/reveille.conf"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+            .replacing("listen = 127.0.0.1:8080", with: "listen = 127.0.0.1:0")
+        func check(_ section: String) async throws -> (status: Int32, output: String) {
+            try (text + "\n" + section).write(toFile: path, atomically: true, encoding: .utf8)
+            return try await RunningProgram.run("reveille", ["check", "--config", path])
+        }
+        let relay = "via = https://wake.example.org\nvia-key = \(key)\n"
+        let (status, output) = try await check("[apns]\n\(relay)[fcm]\n\(relay)")
+        let words = "on, via https://wake.example.org, key \(RelayOwner.publicKey)\n"
+        #expect(status == 0, "\(output)")
+        for service in ["apns            ", "apns-sandbox    ", "fcm             "] {
+            #expect(output.contains(service + words), "\(output)")
+        }
+        let both = try await check("[apns]\n\(relay)topic = org.example.app\n")
+        #expect(both.status == 78 && both.output.contains("[apns] has both via and topic"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key)
+        let open = try await check("[fcm]\n\(relay)")
+        #expect(open.status == 78)
+        #expect(open.output.contains("problem: [fcm] via-key: the file can be read by others"))
+    }
 }

@@ -67,9 +67,7 @@ final class RelayOwner {
     func installation(
         _ seed: String = seed, interval: Int = 7200
     ) async throws -> ServiceUnderTest {
-        let key = keys.path + "/relay-\(seed.prefix(4)).key"
-        try Data((seed + "\n").utf8).write(to: URL(filePath: key))
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        let key = try Self.writeKey(seed, in: keys)
         return try await ServiceUnderTest(
             sections: """
                 [apns]
@@ -80,6 +78,14 @@ final class RelayOwner {
                 interval-seconds = \(interval)
 
                 """, serving: .nothing)
+    }
+
+    /// - Returns: its path.
+    static func writeKey(_ seed: String = seed, in directory: TemporaryDirectory) throws -> String {
+        let path = directory.path + "/relay-\(seed.prefix(4)).key"
+        try "\(seed)\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        return path
     }
 
     /// Asks the relay's metrics.

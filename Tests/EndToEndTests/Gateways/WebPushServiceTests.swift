@@ -8,7 +8,6 @@ import WakeModel
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct WebPushServiceTests {
     private static let path = "/v1/registration"
-    private static let isLong = ProcessInfo.processInfo.environment["REVEILLE_LONG"] != nil
 
     private func register(
         _ endpoint: String, _ service: ServiceUnderTest, _ token: String = TestDevice().token
@@ -72,22 +71,5 @@ struct WebPushServiceTests {
         }
         #expect(try service.rows() == 0)
         #expect(try register("https://H1.Push.Example/x", service).status == 204)
-    }
-
-    @Test(
-        "hosts that hang cost their own wake-ups, and the broadcast ends",
-        .enabled(if: isLong, "takes a minute; set REVEILLE_LONG=1"))
-    func hanging() async throws {
-        let mock = try await MockWebPush(["--hang-hosts", MockWebPush.host(3)])
-        let service = try await ServiceUnderTest(sections: mock.section, serving: .nothing)
-        for number in 0..<20 {
-            let put = try register(MockWebPush.endpoint(number, host: number % 4), service)
-            #expect(put.status == 204)
-        }
-        let output = try await broadcast(service)
-        #expect(output.contains("connection-fault") || output.contains("5"), "\(output)")
-        #expect(try service.rows() == 20)
-        let report = try await mock.report()
-        #expect(report.distinct == 15)
     }
 }

@@ -24,7 +24,7 @@ struct KilledRelayTests {
         let allowed = try await owner.command("relay", "allow", "village", RelayOwner.publicKey)
         #expect(allowed.status == 0, "\(allowed.output)")
         let keys = try TemporaryDirectory()
-        let key = try RelayUser.writeKey(in: keys)
+        let key = try RelayOwner.writeKey(in: keys)
         let installation = try await ServiceUnderTest(
             sections: "[apns]\nvia = http://\(address)\nvia-key = \(key)\n"
                 + "[broadcast]\nheartbeat = off\n",

@@ -4,20 +4,15 @@ enum FCMError {
     /// - Parameters:
     ///   - reason: an FcmError, or BAD_REQUEST for a BadRequest about another field than the push
     ///     token, BAD_TOKEN for both details, and names of google.rpc.Code that come without any.
-    ///   - field: of the message, which BAD_TOKEN blames.
-    static func answer(
-        _ status: Int, _ reason: String, retryAfter: Int? = nil, field: String = "token"
-    ) -> HTTPAnswer {
-        var answer = HTTPAnswer.json(status, body(status, reason, field))
-        if let retryAfter { answer.fields.append(("retry-after", "\(retryAfter)")) }
-        return answer
+    static func answer(_ status: Int, _ reason: String, retryAfter: Int? = nil) -> HTTPAnswer {
+        .json(status, body(status, reason), retryAfter: retryAfter)
     }
 
     static func violation(of field: String, _ what: String) -> HTTPAnswer {
         .json(400, document(400, "INVALID_ARGUMENT", what, [badRequest(field, what)]))
     }
 
-    private static func body(_ status: Int, _ reason: String, _ field: String) -> String {
+    private static func body(_ status: Int, _ reason: String) -> String {
         switch reason {
         case "": document(status, code(status), "The service says no.", [])
         case "UNREGISTERED":
@@ -32,7 +27,7 @@ enum FCMError {
                 "The registration token is not a valid FCM registration token",
                 [
                     fcm("INVALID_ARGUMENT"),
-                    badRequest("message.\(field)", "Invalid registration token"),
+                    badRequest("message.token", "Invalid registration token"),
                 ])
         case "BAD_REQUEST":
             document(

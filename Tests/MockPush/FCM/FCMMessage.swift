@@ -6,7 +6,7 @@ struct FCMMessage {
     /// `token`, `fid` or `topic`.
     let field: String
     /// Its value.
-    let target: [UInt8]
+    let target: String
     /// All but the push token and the lifetime.
     let constant: [String]
 
@@ -21,33 +21,20 @@ struct FCMMessage {
         }
     }
 
-    private static let known: Set<String> = [
-        "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmOptions",
-        "token", "fid", "topic", "condition",
-    ]
-    private static let knownAndroid: Set<String> = [
-        "collapse_key", "collapseKey", "priority", "ttl", "restricted_package_name", "data",
-        "restrictedPackageName", "notification", "fcm_options", "fcmOptions", "direct_boot_ok",
-        "directBootOk", "bandwidth_constrained_ok", "restricted_satellite_ok",
-    ]
     /// Four weeks.
     private static let longestLifetime = 2_419_200
 
     init(_ body: [UInt8], _ options: FCMOptions) throws(Fault) {
         guard let document = JSONValue(body)?.members else { throw Fault("json", "body") }
-        for name in document.keys where name != "message" {
-            throw Fault(name == "validate_only" ? "not-promised" : "unknown-field", name)
-        }
-        guard let message = document["message"]?.members else { throw Fault("message", "message") }
-        for name in message.keys where !Self.known.contains(name) {
-            throw Fault("unknown-field", "message.\(name)")
+        guard document.count == 1, let message = document["message"]?.members else {
+            throw Fault("message", "message")
         }
         let fields = ["token", "fid", "topic"].filter { message[$0] != nil }
         guard let field = fields.first, fields.count == 1 else {
             throw Fault("recipient", "message")
         }
-        guard let target = message[field]?.bytes, !target.isEmpty, target.count <= 4096,
-            field != "topic" || Self.isTopic(target)
+        guard let target = message[field]?.string, !target.isEmpty, target.utf8.count <= 4096,
+            field != "topic" || target.utf8.allSatisfy(Self.isTopic)
         else { throw Fault(field, "message.\(field)") }
         guard Set(message.keys) == ["data", "android", field] else {
             throw Fault("not-promised", "message")
@@ -59,21 +46,19 @@ struct FCMMessage {
     }
 
     /// "Send messages to topics": `[a-zA-Z0-9-_.~%]+`, without `/topics/` in the v1 API.
-    private static func isTopic(_ name: [UInt8]) -> Bool {
-        name.allSatisfy { $0.isAlphanumeric || "-_.~%".utf8.contains($0) }
+    private static func isTopic(_ byte: UInt8) -> Bool {
+        byte.isAlphanumeric || "-_.~%".utf8.contains(byte)
     }
 
     /// One key, which is not reserved ("Message.data"), with text.
     private static func data(
         _ value: JSONValue?, _ options: FCMOptions
     ) throws(Fault) -> [String] {
-        guard let data = value?.members else { throw Fault("data", "message.data") }
-        guard data.count == 1, let member = data.first, let text = member.value.string else {
-            throw Fault("data", "message.data")
-        }
+        guard let data = value?.members, data.count == 1, let member = data.first,
+            let text = member.value.string
+        else { throw Fault("data", "message.data") }
         let key = member.key
-        guard key != "from", key != "message_type", !key.hasPrefix("google."),
-            !key.hasPrefix("gcm."), !key.hasPrefix("google"), !key.hasPrefix("gcm")
+        guard key != "from", key != "message_type", !key.hasPrefix("google"), !key.hasPrefix("gcm")
         else { throw Fault("data-key-reserved", "message.data") }
         guard options.dataKey == nil || options.dataKey == key else {
             throw Fault("data-key", "message.data")
@@ -86,19 +71,16 @@ struct FCMMessage {
         _ value: JSONValue?, _ options: FCMOptions
     ) throws(Fault) -> String {
         guard let android = value?.members else { throw Fault("android", "message.android") }
-        for name in android.keys where !knownAndroid.contains(name) {
-            throw Fault("unknown-field", "message.android.\(name)")
-        }
         // HIGH without anything to show is put back; in lower case it is no name of the enum.
         guard android["priority"]?.string == "NORMAL" else {
             throw Fault("priority", "message.android.priority")
         }
         guard let seconds = android["ttl"]?.string.flatMap(Self.seconds),
             (1...longestLifetime).contains(seconds),
-            options.lifetime == nil || options.lifetime == seconds
+            options.lifetime < 0 || options.lifetime == seconds
         else { throw Fault("ttl", "message.android.ttl") }
-        guard let collapse = (android["collapse_key"] ?? android["collapseKey"])?.string,
-            !collapse.isEmpty, options.collapseKey == nil || options.collapseKey == collapse
+        guard let collapse = android["collapse_key"]?.string, !collapse.isEmpty,
+            options.collapseKey == nil || options.collapseKey == collapse
         else { throw Fault("collapse-key", "message.android.collapse_key") }
         guard android.count == 3 else { throw Fault("not-promised", "message.android") }
         return collapse

@@ -48,5 +48,11 @@ struct HTTPRequest {
     }
 
     /// Bytes of a body that are kept.
-    static let bodyLimit = 1 << 20
+    private static let bodyLimit = 1 << 20
+
+    mutating func keep(_ part: Span<UInt8>) {
+        bodyCount += part.count
+        guard body.count + part.count <= Self.bodyLimit else { return }
+        body += part.array
+    }
 }

@@ -1,11 +1,75 @@
-/// The common part of the services over HTTP: flags, counters and scripted faults. A service
-/// decides the reaction to a request.
-class HTTPService: Service {
+import WakeSystem
+
+/// What has been seen and done, over all connections.
+struct Counters {
+    var connections = 0
+    /// Requests that came in whole.
+    var requests = 0
+    /// Of those, correct ones.
+    var proper = 0
+    /// Accepted wake-ups, answered or not.
+    private(set) var delivered = 0
+    /// Of those, repeated ones.
+    private(set) var duplicates = 0
+    /// Statuses of answers that left.
+    var answers: [Int: Int] = [:]
+    /// Faults of requests.
+    var refusals: [String: Int] = [:]
+    var faults: [String: Int] = [:]
+    /// Faults of the client against the protocol.
+    var violations: [String: Int] = [:]
+    /// Requests by header field.
+    var fields: [String: Int] = [:]
+    /// Most streams open at once on one connection.
+    var mostStreams = 0
+
+    private var subjects: Set<[UInt8]> = []
+
+    mutating func deliver(_ subject: [UInt8]) {
+        delivered += 1
+        if !subjects.insert(subject).inserted { duplicates += 1 }
+    }
+
+    /// One line of JSON.
+    func line(_ own: [(name: String, json: String)]) -> String {
+        var members = [
+            ("connections", "\(connections)"), ("requests", "\(requests)"),
+            ("delivered", "\(delivered)"), ("distinct", "\(subjects.count)"),
+            ("duplicates", "\(duplicates)"), ("mostStreams", "\(mostStreams)"),
+            ("answers", Self.object(answers.map { ("\($0.key)", "\($0.value)") })),
+        ]
+        for (name, counts) in [
+            ("refusals", refusals), ("faults", faults), ("violations", violations),
+            ("fields", fields),
+        ] {
+            members.append((name, Self.object(counts.map { ($0.key, "\($0.value)") })))
+        }
+        members += own.map { ($0.name, $0.json) }
+        return "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}\n"
+    }
+
+    /// An object of values that are JSON, sorted by name. Names come from the wire: nothing in them
+    /// may end the string.
+    static func object(_ members: [(name: String, json: String)]) -> String {
+        let pairs = members.sorted { $0.name < $1.name }.map { member in
+            let name = member.name.filter {
+                $0.isASCII && $0 != "\"" && $0 != "\\" && $0 >= " "
+            }
+            return "\"\(name)\":\(member.json)"
+        }
+        return "{" + pairs.joined(separator: ",") + "}"
+    }
+}
+
+/// The common part of all services: flags, counters and scripted faults. A service decides the
+/// reaction to a request.
+class HTTPService {
     let common: CommonOptions
     var counters = Counters()
     private(set) var clock: (microseconds: UInt64, seconds: Int) = (0, 0)
     /// The end of the wait that a subject was asked for, seconds.
     private var retryAfter: [[UInt8]: Int] = [:]
+    private var answersSent = 0
 
     init(_ common: CommonOptions) { self.common = common }
 
@@ -18,13 +82,8 @@ class HTTPService: Service {
         return [endpoint]
     }
 
-    final var isAtGoal: Bool { common.exitAt > 0 && counters.distinct >= common.exitAt }
-
+    /// True for TLS server names whose handshake is never answered.
     func isSilent(name: String) -> Bool { false }
-
-    final func connection(at endpoint: Int) -> ServerConnection {
-        HTTPServerConnection(self, endpoint: endpoint)
-    }
 
     /// Answers a whole request.
     final func react(
@@ -46,47 +105,53 @@ class HTTPService: Service {
 
     final func summary() -> String { counters.line(members()) }
 
+    /// How many answers may leave now.
+    final var allowance: Int {
+        guard let file = common.hold, let bytes = try? Files.read(file, limit: 64) else {
+            return .max
+        }
+        return max(0, (Int(String(decoding: bytes, as: UTF8.self)) ?? 0) - answersSent)
+    }
+
+    final func didAnswer(_ status: Int) {
+        answersSent += 1
+        counters.answers[status, default: 0] += 1
+    }
+
     // MARK: For services
 
     /// Counts a wrong request by its fault.
-    final func refuse(_ word: String) { counters.refusals[word, default: 0] += 1 }
+    final func refuse(_ word: String, _ answer: HTTPAnswer) -> Reaction {
+        counters.refusals[word, default: 0] += 1
+        return .answer(answer)
+    }
 
     /// A scripted fault of the whole connection.
     final func connectionFault(_ subject: [UInt8]) -> Reaction? {
-        let number = counters.proper
-        if common.stallAt == number {
-            counters.faults["stall", default: 0] += 1
-            counters.deliver(subject)
-            return .stall(seconds: common.stallSeconds)
-        }
-        if common.garbageAt == number {
-            counters.faults["garbage", default: 0] += 1
-            return .garbage
-        }
-        if isDue(common.goAwayEvery) {
-            counters.faults["goaway", default: 0] += 1
-            return .goAway
-        }
-        if isDue(common.refuseEvery) {
-            counters.faults["refused", default: 0] += 1
-            return .reset(code: 0x7)
-        }
-        if isDue(common.resetEvery) {
-            counters.faults["reset", default: 0] += 1
+        let fault: (name: String, reaction: Reaction)
+        if common.garbageAt == counters.proper {
+            fault = ("garbage", .garbage)
+        } else if isDue(common.goAwayEvery) {
+            fault = ("goaway", .goAway)
+        } else if isDue(common.refuseEvery) {
+            fault = ("refused", .reset(code: 0x7))
+        } else if isDue(common.resetEvery) {
             // The worst case: it was delivered, and the client cannot know.
             counters.deliver(subject)
-            return .reset(code: 0x2)
+            fault = ("reset", .reset(code: 0x2))
+        } else {
+            return nil
         }
-        return nil
+        counters.faults[fault.name, default: 0] += 1
+        return fault.reaction
     }
 
-    /// A scripted answer: by subject, to the first, by number, to all, in this
-    /// order.
+    /// A scripted answer: by subject, to the first, by number, to all, in this order.
     final func scriptedAnswer(for subject: [UInt8]) -> ScriptedAnswer? {
         let scripted =
             common.subjectAnswers.first { subject.starts(with: $0.prefix) }?.answer
-            ?? common.firstAnswers.first { counters.proper <= $0.count }?.answer
-            ?? common.answers.first { isDue($0.every) }?.answer ?? common.answerAll
+            ?? common.firstAnswers.first { counters.proper <= $0.0 }?.1
+            ?? common.answers.first { isDue($0.0) }?.1 ?? common.answerAll
         if let scripted { counters.faults["\(scripted.status)", default: 0] += 1 }
         return scripted
     }
@@ -102,11 +167,9 @@ class HTTPService: Service {
 
     /// Counts a request before that time (RFC 9110 §10.2.3).
     final func checkRetryAfter(_ subject: [UInt8]) {
-        guard !retryAfter.isEmpty, let until = retryAfter.removeValue(forKey: subject) else {
-            return
-        }
-        if clock.seconds < until {
-            counters.violations["sooner than Retry-After", default: 0] += 1
-        }
+        guard !retryAfter.isEmpty, let until = retryAfter.removeValue(forKey: subject),
+            clock.seconds < until
+        else { return }
+        counters.violations["sooner than Retry-After", default: 0] += 1
     }
 }

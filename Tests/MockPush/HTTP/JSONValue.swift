@@ -1,77 +1,59 @@
+import FoundationEssentials
 import WakeModel
-import WakeSystem
 
 /// A JSON document as a whole, for checks that look at every member.
-indirect enum JSONValue {
+enum JSONValue: Decodable {
     case object([String: JSONValue])
-    case array([JSONValue])
-    case text([UInt8])
+    case text(String)
     case number(Int)
-    case bool(Bool)
-    /// null, or a number with a fraction.
     case other
 
-    /// Nil for what is no JSON, has a member twice, or nests deeper than eight.
     init?(_ bytes: [UInt8]) {
-        do throws(JSONError) {
-            var scanner = try JSONScanner(bytes, depthLimit: 8)
-            self = try scanner.document { scanner throws(JSONError) in
-                try Self.value(&scanner)
-            }
-        } catch {
+        guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) else {
             return nil
         }
+        self = value
     }
 
-    private static func value(_ scanner: inout JSONScanner) throws(JSONError) -> JSONValue {
-        let start = scanner
-        if let text = try? scanner.string() { return .text(text) }
-        scanner = start
-        if let number = try? scanner.integer() { return .number(number) }
-        scanner = start
-        if let bool = try? scanner.bool() { return .bool(bool) }
-        scanner = start
-        if let members = try? object(&scanner) { return .object(members) }
-        scanner = start
-        if let elements = try? array(&scanner) { return .array(elements) }
-        scanner = start
-        try scanner.skip()
-        return .other
-    }
-
-    private static func object(
-        _ scanner: inout JSONScanner
-    ) throws(JSONError) -> [String: JSONValue] {
-        var members: [String: JSONValue] = [:]
-        try scanner.object { scanner, name throws(JSONError) in
-            members[String(decoding: name, as: UTF8.self)] = try value(&scanner)
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let members = try? container.decode([String: JSONValue].self) {
+            self = .object(members)
+        } else if let text = try? container.decode(String.self) {
+            self = .text(text)
+        } else if let number = try? container.decode(Int.self) {
+            self = .number(number)
+        } else {
+            self = .other
         }
-        return members
-    }
-
-    private static func array(_ scanner: inout JSONScanner) throws(JSONError) -> [JSONValue] {
-        var elements: [JSONValue] = []
-        try scanner.array { scanner throws(JSONError) in
-            elements.append(try value(&scanner))
-        }
-        return elements
     }
 
     var members: [String: JSONValue]? {
         if case .object(let members) = self { members } else { nil }
     }
+    var string: String? { if case .text(let text) = self { text } else { nil } }
+    var integer: Int? { if case .number(let number) = self { number } else { nil } }
+}
 
-    var elements: [JSONValue]? {
-        if case .array(let elements) = self { elements } else { nil }
-    }
+/// A JSON Web Token, taken apart and not yet believed (RFC 7515 §3.1).
+struct JWT {
+    let header: [String: JSONValue]
+    let claims: [String: JSONValue]
+    /// What the signature is over.
+    let signed: [UInt8]
+    let signature: [UInt8]
 
-    var bytes: [UInt8]? {
-        if case .text(let bytes) = self { bytes } else { nil }
-    }
-
-    var string: String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
-
-    var integer: Int? {
-        if case .number(let number) = self { number } else { nil }
+    init?(_ text: some StringProtocol) {
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            .map { Array($0) }
+        let decoded = parts.map { part in Base64URL.decode(part.span) }
+        guard parts.count == 3, let head = decoded[0], let body = decoded[1],
+            let signature = decoded[2],
+            let header = JSONValue(head)?.members, let claims = JSONValue(body)?.members
+        else { return nil }
+        self.header = header
+        self.claims = claims
+        self.signature = signature
+        signed = parts[0] + [UInt8(ascii: ".")] + parts[1]
     }
 }

@@ -6,8 +6,8 @@ import WakeSystem
 final class MockServer {
     private final class Peer {
         let descriptor: Int32
-        let transport: any ByteTransport
-        let connection: ServerConnection
+        let transport: Transport
+        let connection: Connection
         /// The events that epoll reports.
         var watched: UInt32
         /// TLS reads ahead: more may wait in memory, where epoll does not see it.
@@ -18,8 +18,7 @@ final class MockServer {
         var isDraining = false
 
         init(
-            _ descriptor: Int32, _ transport: any ByteTransport, _ connection: ServerConnection,
-            watched: UInt32
+            _ descriptor: Int32, _ transport: Transport, _ connection: Connection, watched: UInt32
         ) {
             self.descriptor = descriptor
             self.watched = watched
@@ -37,15 +36,16 @@ final class MockServer {
         let readsHello: Bool
     }
 
-    private let service: any Service
+    private let service: HTTPService
     private let epoll: Int32
     private let sockets: [ListeningSocket]
     private let ending: Int32
     private var peers: [Int32: Peer] = [:]
     private var clock = MockServer.now()
     private var isEnding = false
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
 
-    init(_ service: any Service) throws {
+    init(_ service: HTTPService) throws {
         self.service = service
         // SIGPIPE is ignored as well: OpenSSL writes without MSG_NOSIGNAL.
         _ = linux_catch_termination()
@@ -78,7 +78,7 @@ final class MockServer {
     /// Of all endpoints, in their order.
     var ports: [Int] { sockets.map { Int(linux_bound_port($0.descriptor)) } }
 
-    /// Serves until a signal or the number of tokens ends it.
+    /// Serves until a signal ends it.
     /// - Returns: the report.
     func run() -> String {
         var events = [linux_event](repeating: linux_event(), count: 64)
@@ -93,9 +93,6 @@ final class MockServer {
             for peer in Array(peers.values) {
                 read(peer)
                 tick(peer)
-            }
-            if service.isAtGoal, peers.values.allSatisfy({ isIdle($0) }) {
-                isEnding = true
             }
         }
         return service.summary()
@@ -123,24 +120,17 @@ final class MockServer {
         while case let descriptor = unsafe linux_accept(socket.descriptor, &address),
             descriptor >= 0
         {
-            guard let transport = makeTransport(descriptor, socket),
+            guard let transport = Transport(descriptor, socket.tls),
                 linux_epoll_add(epoll, descriptor, readable, UInt64(descriptor)) == 0
             else {
                 close(descriptor)
                 continue
             }
             let peer = Peer(
-                descriptor, transport, service.connection(at: number), watched: readable)
+                descriptor, transport, Connection(service, endpoint: number), watched: readable)
             peer.awaitsHello = socket.readsHello && socket.tls != nil
             peers[descriptor] = peer
         }
-    }
-
-    private func makeTransport(_ descriptor: Int32, _ socket: ListeningSocket) -> (
-        any ByteTransport
-    )? {
-        guard let tls = socket.tls else { return PlainTransport(descriptor) }
-        return tls.accept(descriptor)
     }
 
     private func read(_ peer: Peer) {
@@ -151,9 +141,9 @@ final class MockServer {
         connection.clock = clock
         // As much as is there, but not for ever: others wait. And nothing from a peer that does
         // not read: memory stays bounded.
-        for _ in 0..<8 where connection.isReading && connection.output.count < Self.unread {
-            switch peer.transport.receive(into: &connection.input, from: connection.filled) {
-            case .count(let count): connection.receive(count)
+        for _ in 0..<8 where connection.isReading {
+            switch peer.transport.receive(into: &buffer) {
+            case .count(let count): connection.receive(buffer[..<count])
             case .wouldBlock:
                 peer.mayRead = false
                 return
@@ -171,7 +161,7 @@ final class MockServer {
         case .name(let name):
             peer.awaitsHello = false
             guard service.isSilent(name: name) else { return true }
-            peer.connection.state = .silent(until: .max)
+            peer.connection.state = .silent
             return false
         case .none:
             peer.awaitsHello = false
@@ -183,7 +173,7 @@ final class MockServer {
     /// their way are lost (RFC 9112 §9.6 tells the same of HTTP/1.1): the client closes first.
     private func drain(_ peer: Peer) {
         for _ in 0..<8 {
-            switch peer.transport.receive(into: &peer.connection.input, from: 0) {
+            switch peer.transport.receive(into: &buffer) {
             case .count: break
             case .wouldBlock:
                 peer.mayRead = false
@@ -193,8 +183,6 @@ final class MockServer {
         }
     }
 
-    private static let unread = 262_144
-
     /// Writes what is due; closes what has ended.
     private func tick(_ peer: Peer) {
         guard peers[peer.descriptor] === peer, !peer.isDraining else { return }
@@ -203,7 +191,7 @@ final class MockServer {
             connection.clock = clock
             connection.wake()
         }
-        if case .silent = connection.state { return watch(peer, 0) }
+        if connection.state == .silent { return watch(peer, 0) }
         var sent = 0
         var output: [UInt8] = []
         swap(&output, &connection.output)
@@ -241,10 +229,6 @@ final class MockServer {
         peers[peer.descriptor] = nil
     }
 
-    private func isIdle(_ peer: Peer) -> Bool {
-        peer.connection.openStreams == 0 && peer.connection.output.isEmpty
-    }
-
     /// epoll_wait(2) counts in milliseconds, of which 50 have too few to lose one.
     private func wait(microseconds: UInt64?) {
         if microseconds == 0 { return }
@@ -261,14 +245,11 @@ final class MockServer {
         unsafe select(epoll + 1, &set, nil, nil, &time)
     }
 
-    /// Microseconds until the next answer is due or silence ends; nil: until something happens.
+    /// Microseconds until the next answer is due; nil: until something happens.
     private func timeout() -> UInt64? {
         var next = UInt64.max
         for peer in peers.values {
-            if case .silent(let until) = peer.connection.state {
-                next = min(next, until)
-                continue
-            }
+            if peer.connection.state == .silent { continue }
             if peer.mayRead, peer.connection.output.isEmpty { return 0 }
             if let due = peer.connection.nextDue { next = min(next, due) }
         }

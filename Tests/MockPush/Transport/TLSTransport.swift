@@ -1,58 +1,88 @@
 import CLinux
 import CRuntime
+import Glibc
 
-/// TLS on top of the socket, as the server.
+enum TransportOutcome: Equatable {
+    case count(Int)
+    case wouldBlock
+    /// The end of the stream, or broken.
+    case closed
+}
+
+/// The bytes of one connection, encrypted or not.
 @safe
-final class TLSTransport: ByteTransport {
+final class Transport {
     private let descriptor: Int32
-    private let library: crt_ssl
-    private let connection: UnsafeMutableRawPointer
-    private(set) var isReady = false
+    private let tls: TLSServerSettings?
+    private let connection: UnsafeMutableRawPointer?
+    /// Bytes can be sent.
+    private(set) var isReady: Bool
     private var failure = TransportOutcome.wouldBlock
 
     /// nil when out of memory.
-    init?(_ descriptor: Int32, _ library: crt_ssl, context: UnsafeMutableRawPointer) {
-        guard let connection = unsafe crt_ssl_new(library, context, descriptor, true, nil) else {
-            return nil
-        }
+    init?(_ descriptor: Int32, _ tls: TLSServerSettings?) {
         self.descriptor = descriptor
-        unsafe self.library = unsafe library
-        unsafe self.connection = unsafe connection
+        self.tls = tls
+        isReady = tls == nil
+        unsafe connection = tls.flatMap { unsafe $0.accept(descriptor) }
+        if tls != nil, unsafe connection == nil { return nil }
     }
 
-    deinit { unsafe crt_ssl_free(library, connection) }
+    deinit {
+        if let tls, let connection = unsafe connection {
+            unsafe crt_ssl_free(tls.library, connection)
+        }
+    }
 
-    func receive(into buffer: inout [UInt8], from start: Int) -> TransportOutcome {
+    /// Reads what fills `buffer` at most.
+    func receive(into buffer: inout [UInt8]) -> TransportOutcome {
         guard isReady || shakeHands() else { return failure }
-        return outcome(
-            unsafe buffer.withUnsafeMutableBytes { bytes -> Int32 in
-                guard let base = bytes.baseAddress, start < bytes.count else { return 0 }
-                return unsafe crt_ssl_read(library, connection, base + start, bytes.count - start)
-            })
+        return unsafe buffer.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.baseAddress else { return .closed }
+            guard let tls, let connection = unsafe connection else {
+                let count = unsafe linux_receive(descriptor, base, bytes.count)
+                return count == 0 ? .closed : Self.outcome(count)
+            }
+            return Self.outcome(
+                tls: unsafe crt_ssl_read(tls.library, connection, base, bytes.count))
+        }
     }
 
     func send(_ bytes: Span<UInt8>) -> TransportOutcome {
         guard isReady || shakeHands() else { return failure }
-        return outcome(
-            unsafe bytes.withUnsafeBytes { bytes -> Int32 in
-                guard let start = bytes.baseAddress else { return 0 }
-                return unsafe crt_ssl_write(library, connection, start, bytes.count)
-            })
+        return unsafe bytes.withUnsafeBytes { bytes in
+            guard let tls, let connection = unsafe connection else {
+                return Self.outcome(
+                    unsafe linux_send(descriptor, bytes.baseAddress, bytes.count, false))
+            }
+            guard let base = bytes.baseAddress else { return .closed }
+            return Self.outcome(
+                tls: unsafe crt_ssl_write(tls.library, connection, base, bytes.count))
+        }
     }
 
+    /// Nothing more will be sent.
     func finish() {
-        unsafe crt_ssl_shutdown(library, connection)
+        if let tls, let connection = unsafe connection {
+            unsafe crt_ssl_shutdown(tls.library, connection)
+        }
         _ = linux_shutdown_send(descriptor)
     }
 
     private func shakeHands() -> Bool {
-        let result = unsafe crt_ssl_handshake(library, connection)
+        guard let tls, let connection = unsafe connection else { return true }
+        let result = unsafe crt_ssl_handshake(tls.library, connection)
         isReady = result == 1
-        if !isReady { failure = outcome(result) }
+        if !isReady { failure = Self.outcome(tls: result) }
         return isReady
     }
 
-    private func outcome(_ result: Int32) -> TransportOutcome {
+    private static func outcome(_ count: Int) -> TransportOutcome {
+        if count >= 0 { return .count(count) }
+        return count == -Int(EAGAIN) ? .wouldBlock : .closed
+    }
+
+    private static func outcome(tls result: Int32) -> TransportOutcome {
         if result > 0 { return .count(Int(result)) }
         return switch crt_ssl_result(rawValue: result) {
         case CRT_SSL_WANTS_READ, CRT_SSL_WANTS_WRITE: .wouldBlock
@@ -64,7 +94,7 @@ final class TLSTransport: ByteTransport {
 /// The certificate of the mock, loaded once.
 @safe
 final class TLSServerSettings {
-    private let library: crt_ssl
+    fileprivate let library: crt_ssl
     private let context: UnsafeMutableRawPointer
 
     /// nil when the mock is to speak without TLS.
@@ -84,7 +114,7 @@ final class TLSServerSettings {
 
     deinit { unsafe crt_ssl_context_free(library, context) }
 
-    func accept(_ descriptor: Int32) -> (any ByteTransport)? {
-        unsafe TLSTransport(descriptor, library, context: context)
+    fileprivate func accept(_ descriptor: Int32) -> UnsafeMutableRawPointer? {
+        unsafe crt_ssl_new(library, context, descriptor, true, nil)
     }
 }

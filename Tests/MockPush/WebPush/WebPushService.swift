@@ -1,5 +1,29 @@
 import WakeSystem
 
+/// What one host has seen.
+private final class PushHost {
+    let inFlight = InFlightCounter()
+    var requests = 0
+    var delivered = 0
+    var duplicates = 0
+    /// Connections that fell silent in the handshake.
+    var silenced = 0
+    var endpoints: Set<[UInt8]> = []
+    var connections: Set<Int> = []
+    /// Distinct values of `authorization`.
+    var credentials: Set<String> = []
+
+    var json: String {
+        let members = [
+            ("requests", requests), ("delivered", delivered), ("duplicates", duplicates),
+            ("endpoints", endpoints.count), ("connections", connections.count),
+            ("credentials", credentials.count), ("mostAtOnce", inFlight.most),
+            ("silenced", silenced),
+        ]
+        return Counters.object(members.map { ($0.0, "\($0.1)") })
+    }
+}
+
 /// Many push services in one: each name that is asked for is a host of its own.
 final class WebPushService: HTTPService {
     private let options: WebPushOptions
@@ -27,9 +51,7 @@ final class WebPushService: HTTPService {
     }
 
     override func isSilent(name: String) -> Bool {
-        guard case .named(let names) = options.hangingHosts, names.contains(name) else {
-            return false
-        }
+        guard options.hangingHosts.contains(name) else { return false }
         host(name).silenced += 1
         return true
     }
@@ -41,47 +63,32 @@ final class WebPushService: HTTPService {
         let lease = InFlightLease(host.inFlight)
         if request.path.hasPrefix(Self.redirected) {
             redirectsFollowed += 1
-            return .answer(HTTPAnswer(404), lease)
+            return .answer(HTTPAnswer(404))
         }
         if let value = request.field("authorization") { host.credentials.insert(value) }
         if let refusal = check.refusal(of: request, now: clock.seconds) {
-            refuse(refusal.word)
             let text = "{\"code\":\(refusal.status),\"error\":\"\(refusal.word)\"}"
-            return .answer(.json(refusal.status, text), lease)
+            return refuse(refusal.word, .json(refusal.status, text))
         }
-        return settle(request, host, lease)
-    }
-
-    private func host(_ name: String) -> PushHost {
-        if let known = hosts[name] { return known }
-        let host = PushHost(number: hosts.count + 1)
-        hosts[name] = host
-        return host
-    }
-
-    private func isOne(_ hosts: WebPushOptions.Hosts, _ host: PushHost, _ name: String) -> Bool {
-        switch hosts {
-        case .first(let count): host.number <= count
-        case .named(let names): names.contains(name)
-        }
-    }
-
-    /// What comes of a request that is as it must be.
-    private func settle(_ request: HTTPRequest, _ host: PushHost, _ lease: InFlightLease)
-        -> Reaction
-    {
         let endpoint = Array((request.origin + request.path).utf8)
         counters.proper += 1
         host.endpoints.insert(endpoint)
         checkRetryAfter(endpoint)
-        if isOne(options.hangingHosts, host, request.host) {
+        if options.hangingHosts.contains(request.host) {
             counters.faults["hung", default: 0] += 1
             return .hang(lease)
         }
         if let fault = connectionFault(endpoint) { return fault }
         var answer = answer(request, endpoint, host)
-        if isOne(options.slowHosts, host, request.host) { answer.delay += options.slowness }
-        return .answer(answer, lease)
+        answer.lease = lease
+        return .answer(answer)
+    }
+
+    private func host(_ name: String) -> PushHost {
+        if let known = hosts[name] { return known }
+        let host = PushHost()
+        hosts[name] = host
+        return host
     }
 
     private func answer(
@@ -101,23 +108,18 @@ final class WebPushService: HTTPService {
         host.delivered += 1
         host.duplicates += counters.duplicates - before
         var answer = HTTPAnswer(
-            scripted?.status ?? options.accepts,
+            scripted?.status ?? 201,
             [("location", "\(request.origin)/message/\(counters.delivered)"), ("ttl", "0")])
         if isDue(options.oversizedEvery) {
             counters.faults["oversized", default: 0] += 1
-            answer.parts = Self.blocks(64)
+            answer.body = [UInt8](repeating: UInt8(ascii: "x"), count: 4 << 20)
         }
         if isDue(options.endlessEvery) {
             counters.faults["endless", default: 0] += 1
-            answer.parts = Self.blocks(1)
-            answer.end = .endless
+            answer.body = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
+            answer.isEndless = true
         }
         return answer
-    }
-
-    private static func blocks(_ count: Int) -> [HTTPAnswer.Part] {
-        let block = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
-        return Array(repeating: HTTPAnswer.Part(bytes: block), count: count)
     }
 
     private func answer(_ scripted: ScriptedAnswer, _ request: HTTPRequest) -> HTTPAnswer {
@@ -127,8 +129,7 @@ final class WebPushService: HTTPService {
         }
         if (300...399).contains(scripted.status) {
             redirects += 1
-            let address = options.redirectTo ?? "\(request.origin)\(Self.redirected)\(redirects)"
-            answer.fields.append(("location", address))
+            answer.fields.append(("location", "\(request.origin)\(Self.redirected)\(redirects)"))
         }
         return answer
     }

@@ -241,22 +241,4 @@ struct HTTP2FaultTests {
             }
         }
     }
-
-    @Test("whatever a peer writes, every push has exactly one outcome in the end")
-    func mutations() {
-        var random = SplitMix64(seed: 4)
-        let script = script
-        for _ in 0..<5000 {
-            var bytes = script
-            for _ in 0..<Int.random(in: 1...5, using: &random) {
-                let place = Int.random(in: 31..<bytes.count, using: &random)
-                bytes[place] = UInt8.random(in: .min ... .max, using: &random)
-            }
-            let cut = Int.random(in: 31...bytes.count, using: &random)
-            var (connection, all) = run(bytes, cuts: [cut])
-            connection.transportEnded()
-            connection.takeOutcomes(into: &all)
-            #expect(all.results.map(\.reference).sorted() == [1, 2, 3, 4])
-        }
-    }
 }
