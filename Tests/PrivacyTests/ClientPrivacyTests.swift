@@ -142,40 +142,4 @@ struct ClientPrivacyTests {
         running.signal(SIGTERM)
         #expect(await running.exit() == 0)
     }
-
-    @Test(
-        "a profile that others can reach is refused",
-        arguments: [
-            ("", 0o750), ("client.db", 0o640), ("client.db", 0o604), ("client.conf", 0o640),
-            ("lock", 0o660), ("secrets", 0o750), ("secrets/visit", 0o640),
-        ])
-    func exposed(_ name: String, _ mode: Int) async throws {
-        let service = try await ServiceUnderTest()
-        let client = try await ClientUnderTest(of: service)
-        let secret = try await client.addSecret("visit")
-        #expect(try await client.command("sync").status == 0)
-        // Secrets are read when there is something to check.
-        let published = client.directory.path + "/published"
-        try secret.write(toFile: published, atomically: true, encoding: .utf8)
-        _ = try await service.command("feed", "publish", published, "--secrets")
-        let path = client.state + "/" + name
-        let good = StorePlace.mode(of: path)
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-        let refused = try await client.command("sync")
-        #expect([74, 78].contains(refused.status), "\(refused.output)")
-        #expect(refused.output.hasPrefix("reveille-client: "))
-        try FileManager.default.setAttributes([.posixPermissions: good], ofItemAtPath: path)
-        #expect(try await client.command("sync").status == 10)
-    }
-
-    @Test("a state file that is a symbolic link is refused", arguments: ["client.db", "lock"])
-    func link(_ name: String) async throws {
-        let service = try await ServiceUnderTest()
-        let client = try await ClientUnderTest(of: service)
-        let path = client.state + "/" + name
-        let target = client.directory.path + "/elsewhere"
-        try FileManager.default.moveItem(atPath: path, toPath: target)
-        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
-        #expect(try await client.command("sync").status == 78)
-    }
 }

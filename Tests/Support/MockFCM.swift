@@ -24,7 +24,7 @@ package struct MockFCM: Sendable {
             "--certificate", shown.certificate, "--key", shown.key,
         ]
         mock = try await MockProgram(arguments + flags, places: ["port", "token port"])
-        try account.write(tokenURI: tokenURI)
+        try account.write(account.members(tokenURI: tokenURI))
     }
 
     /// What the account's file says.

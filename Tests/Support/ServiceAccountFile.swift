@@ -8,9 +8,7 @@ package struct ServiceAccountFile: Sendable {
     package static let keyID = "0123456789abcdef0123456789abcdef01234567"
 
     package let directory: TemporaryDirectory
-    private let pem: String
-    /// PEM.
-    package let privatePath: String
+    package let pem: String
     package let publicPath: String
     /// JSON, mode 0600.
     package let file: String
@@ -20,21 +18,18 @@ package struct ServiceAccountFile: Sendable {
         owner: Int = 0, bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token"
     ) throws {
         directory = try TemporaryDirectory()
-        privatePath = directory.path + "/key.pem"
+        let keyPath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
         file = directory.path + "/account.json"
         pem = try SharedRSAKey.pem(owner: owner, bits: bits)
-        try pem.write(toFile: privatePath, atomically: false, encoding: .utf8)
-        try OpenSSLCommand.run(["pkey", "-in", privatePath, "-pubout", "-out", publicPath])
-        try write(tokenURI: tokenURI)
+        try pem.write(toFile: keyPath, atomically: false, encoding: .utf8)
+        try OpenSSLCommand.run(["pkey", "-in", keyPath, "-pubout", "-out", publicPath])
+        try write(members(tokenURI: tokenURI))
     }
 
-    package func write(tokenURI: String) throws { try write(members(tokenURI: tokenURI)) }
-
     /// As in a file of 2024.
-    package func members(
-        tokenURI: String = "https://oauth2.googleapis.com/token"
-    ) -> [String: Any] {
+    package func members(tokenURI: String = "https://oauth2.googleapis.com/token") -> [String: Any]
+    {
         [
             "type": "service_account",
             "project_id": Self.project,
@@ -51,9 +46,7 @@ package struct ServiceAccountFile: Sendable {
     }
 
     package func write(_ members: [String: Any]) throws {
-        try write(
-            JSONSerialization.data(
-                withJSONObject: members, options: [.prettyPrinted, .sortedKeys]))
+        try write(JSONSerialization.data(withJSONObject: members, options: [.prettyPrinted]))
     }
 
     package func write(_ data: Data) throws {
@@ -65,11 +58,15 @@ package struct ServiceAccountFile: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
     }
 
-    /// An RS256 signature by `openssl dgst -sign`.
-    package func sign(_ message: [UInt8]) throws -> [UInt8] {
-        let (text, signature) = (directory.path + "/message", directory.path + "/signature")
-        try Data(message).write(to: URL(filePath: text))
-        try OpenSSLCommand.run(["dgst", "-sha256", "-sign", privatePath, "-out", signature, text])
-        return Array(try Data(contentsOf: URL(filePath: signature)))
+    /// Whether `openssl dgst -verify` accepts an RS256 signature over a message.
+    package func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
+        let signaturePath = directory.path + "/signature"
+        let messagePath = directory.path + "/message"
+        try Data(signature).write(to: URL(filePath: signaturePath))
+        try Data(message).write(to: URL(filePath: messagePath))
+        let (status, _) = try OpenSSLCommand.status([
+            "dgst", "-sha256", "-verify", publicPath, "-signature", signaturePath, messagePath,
+        ])
+        return status == 0
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -6,19 +7,16 @@ import Testing
 
 @Suite(
     "HTTP/2 where it is allowed", .timeLimit(.minutes(5)),
-    .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"),
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command (Debian package openssl)"),
     .enabled(if: HTTP2Server.isInstalled, "needs nghttpd (Debian package nghttp2-server)"))
 struct HTTP2Tests {
     private static let name = "push.service.invalid"
 
     private func serve(
-        _ authority: CertificateAuthority, _ options: [String] = [], verbose: Bool = true
-    ) throws -> HTTP2Server {
-        let issued = try #require(authority.issue(for: Self.name))
-        return try #require(
-            HTTP2Server(
-                authority, certificate: issued, name: Self.name,
-                options: options + (verbose ? ["-v"] : [])))
+        _ authority: TestAuthority, _ options: [String] = [], verbose: Bool = true
+    ) async throws -> HTTP2Server {
+        try await HTTP2Server(
+            authority.issue(for: Self.name), options: options + (verbose ? ["-v"] : []))
     }
 
     private func request(_ server: HTTP2Server, _ path: String, body: [UInt8]? = nil) throws
@@ -35,8 +33,8 @@ struct HTTP2Tests {
 
     @Test("many requests at once share one connection, and the next ones as well")
     func multiplexed() async throws {
-        let authority = try #require(CertificateAuthority())
-        let server = try serve(authority)
+        let authority = try TestAuthority()
+        let server = try await serve(authority)
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         for _ in 0..<2 {
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -49,15 +47,15 @@ struct HTTP2Tests {
             }
         }
         await fetcher.close()
-        let log = server.stop()
+        let log = await server.stop()
         #expect(log.connections == 1)
         #expect(log.requests == 100)
     }
 
     @Test("bursts that are answered at once are received to the last answer")
     func bursts() async throws {
-        let authority = try #require(CertificateAuthority())
-        let server = try serve(authority, verbose: false)
+        let authority = try TestAuthority()
+        let server = try await serve(authority, verbose: false)
         let (ended, note) = AsyncStream.makeStream(of: Bool.self)
         var iterator = ended.makeAsyncIterator()
         for _ in 0..<40 {
@@ -69,15 +67,15 @@ struct HTTP2Tests {
             for _ in 0..<100 { #expect(await iterator.next() == true) }
             await fetcher.close()
         }
-        _ = server.stop()
+        _ = await server.stop()
     }
 
     @Test("the head of the request is that of HTTP/1.1, field by field, and the body comes through")
     func post() async throws {
-        let authority = try #require(CertificateAuthority())
-        let folder = TemporaryFolder()
-        folder.write("page", "hello")
-        let server = try serve(authority, ["-d", folder.path, "--echo-upload"])
+        let authority = try TestAuthority()
+        let folder = try TemporaryDirectory()
+        try Data(("hello").utf8).write(to: URL(filePath: folder.path + "/" + "page"))
+        let server = try await serve(authority, ["-d", folder.path, "--echo-upload"])
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         let (response, body) = try await fetcher.collect(
             request(server, "page", body: Array("triggered".utf8)))
@@ -88,7 +86,7 @@ struct HTTP2Tests {
         #expect(empty.status == 200)
         #expect(none == [])
         await fetcher.close()
-        let log = server.stop()
+        let log = await server.stop()
         // Versions of libcurl differ in the order of the pseudo fields alone.
         #expect(
             log.fields.prefix(4).sorted() == [
@@ -105,8 +103,8 @@ struct HTTP2Tests {
 
     @Test("more requests than the server takes at once are all answered")
     func streams() async throws {
-        let authority = try #require(CertificateAuthority())
-        let server = try serve(authority, ["-m", "2"])
+        let authority = try TestAuthority()
+        let server = try await serve(authority, ["-m", "2"])
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<40 {
@@ -117,15 +115,16 @@ struct HTTP2Tests {
             for try await status in group { #expect(status == 404) }
         }
         await fetcher.close()
-        #expect(server.stop().requests == 40)
+        #expect(await server.stop().requests == 40)
     }
 
     @Test("a cancelled request ends alone: the others on the connection go on")
     func cancelled() async throws {
-        let authority = try #require(CertificateAuthority())
-        let folder = TemporaryFolder()
-        folder.write("page", String(repeating: "x", count: 4000))
-        let server = try serve(authority, ["-d", folder.path])
+        let authority = try TestAuthority()
+        let folder = try TemporaryDirectory()
+        try Data((String(repeating: "x", count: 4000)).utf8).write(
+            to: URL(filePath: folder.path + "/" + "page"))
+        let server = try await serve(authority, ["-d", folder.path])
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         _ = try await fetcher.collect(request(server, "page"))
         let ends = Seen<FetchError?>()
@@ -151,29 +150,28 @@ struct HTTP2Tests {
         #expect(ends.all.allSatisfy { $0 == nil || $0 == .cancelled })
         #expect(ends.all.contains(.cancelled))
         await fetcher.close()
-        #expect(server.stop().connections == 1)
+        #expect(await server.stop().connections == 1)
     }
 
     @Test("a request that does not allow it offers HTTP/1.1 only")
     func refused() async throws {
-        let authority = try #require(CertificateAuthority())
-        let server = try serve(authority)
+        let authority = try TestAuthority()
+        let server = try await serve(authority)
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         var request = try request(server, "no")
         request.allowsHTTP2 = false
         // nghttpd ends a connection that did not agree on h2.
         #expect(await failure(fetcher, request) != nil)
         await fetcher.close()
-        #expect(server.stop().requests == 0)
+        #expect(await server.stop().requests == 0)
     }
 
     @Test("a server that has only HTTP/1.1 is spoken to in HTTP/1.1")
     func fallback() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: Self.name))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: Self.name)
         for options in [[], ["-alpn", "http/1.1"]] {
-            let server = try #require(
-                authority.serve(issued, name: Self.name, options: options))
+            let server = try await TLSServer(issued, options: options)
             defer { server.stop() }
             let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
             var request = FetchRequest.get(try FetchURL("https://\(Self.name)/"))

@@ -1,4 +1,6 @@
 import CRuntime
+import Foundation
+import TestSupport
 import Testing
 
 @testable import WakeFetch
@@ -28,8 +30,9 @@ struct LibraryTests {
 
     @Test("a file that is no library, or another library, is refused")
     func foreign() throws {
-        let folder = TemporaryFolder()
-        let text = folder.write("libcurl.so.4", "not a library\n")
+        let folder = try TemporaryDirectory()
+        let text = folder.path + "/libcurl.so.4"
+        try Data("not a library\n".utf8).write(to: URL(filePath: text))
         #expect(load(text)?.reason == .notFound)
         #expect(load("libm.so.6")?.reason == .functionMissing)
     }

@@ -1,4 +1,5 @@
 import CRuntime
+import Glibc
 import TestSupport
 import Testing
 
@@ -204,9 +205,9 @@ struct PinTests {
         let server = LoopbackServer.answering(answer("200 OK", "server"))
         defer { server.stop() }
         let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"]
-        for name in names { setEnvironment(name, "http://127.0.0.1:\(proxy.port)") }
+        for name in names { unsafe setenv(name, "http://127.0.0.1:\(proxy.port)", 1) }
         // Programs that later tests start would go that way.
-        defer { names.forEach(removeEnvironment) }
+        defer { for name in names { unsafe unsetenv(name) } }
         let url = try FetchURL("http://localhost/")
         let request = pinned(url, to: ["127.0.0.1"], port: server.port)
         let fetcher = try Fetcher.plain()

@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 @testable import WakeFetch
 
 @Suite(
     "TLS with a pin is for the name", .timeLimit(.minutes(5)),
-    .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"))
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command (Debian package openssl)"))
 struct PinnedTLSTests {
     /// Not known to any name server (RFC 6761 §6.4).
     private static let name = "push.service.invalid"
@@ -17,17 +18,13 @@ struct PinnedTLSTests {
 
     @Test("a name that resolves nowhere is spoken to, with its certificate and its SNI")
     func name() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: Self.name))
-        let other = try #require(authority.issue(for: "other.invalid"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: Self.name)
+        let other = try authority.issue(for: "other.invalid")
         // The certificate for the name is shown only to whoever asks for the name.
-        let server = try #require(
-            authority.serve(
-                other, name: "other.invalid",
-                options: [
-                    "-servername", Self.name, "-cert2", issued, "-key2",
-                    authority.folder.file("\(Self.name).key"),
-                ]))
+        let server = try await TLSServer(
+            other,
+            options: ["-servername", Self.name, "-cert2", issued.certificate, "-key2", issued.key])
         defer { server.stop() }
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         for allowed in [false, true] {
@@ -45,11 +42,11 @@ struct PinnedTLSTests {
 
     @Test("a certificate for another name, or for the address, is refused")
     func wrong() async throws {
-        let authority = try #require(CertificateAuthority())
+        let authority = try TestAuthority()
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         for name in ["other.invalid", "127.0.0.1", "service.invalid", "a.push.service.invalid"] {
-            let issued = try #require(authority.issue(for: name))
-            let server = try #require(authority.serve(issued, name: name))
+            let issued = try authority.issue(for: name)
+            let server = try await TLSServer(issued)
             defer { server.stop() }
             let request = try pinned("https://\(Self.name)/", server.port)
             #expect(await failure(fetcher, request)?.isTLS == true)
@@ -59,9 +56,9 @@ struct PinnedTLSTests {
 
     @Test("a connection for one name does not serve another at the same address")
     func names() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: Self.name))
-        let server = try #require(authority.serve(issued, name: Self.name))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: Self.name)
+        let server = try await TLSServer(issued)
         defer { server.stop() }
         let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         #expect(

@@ -3,14 +3,16 @@ import WakeSystem
 
 @testable import WakeFetch
 
-/// The system calls of the test servers.
+/// The system calls of the test servers. What they open is not inherited by commands, as other
+/// tests wait for it to be closed.
 enum Sockets {
     /// On any free port if `port` is 0; nil if the address or port cannot be had.
     static func listen(
         on host: IPAddress = loopback, port: UInt16 = 0, backlog: Int32 = 512
     ) -> (socket: Int32, port: UInt16)? {
         let family = host.family == .v4 ? AF_INET : AF_INET6
-        let socket = Glibc.socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        let socket = Glibc.socket(
+            family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         precondition(socket >= 0)
         var one: Int32 = 1
         unsafe setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, 4)
@@ -27,7 +29,8 @@ enum Sockets {
     /// A connection that is there or on its way; nil if it is refused at once.
     static func connect(to host: IPAddress, port: UInt16) -> Int32? {
         let family = host.family == .v4 ? AF_INET : AF_INET6
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        let kind = Int32(
+            SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family, kind, 0)
         precondition(socket >= 0)
         let status = unsafe withAddress(host, port) { unsafe Glibc.connect(socket, $0, $1) }
@@ -86,6 +89,7 @@ enum Sockets {
 
     static func accept(_ listener: Int32) -> Int32? {
         let socket = Glibc.accept(listener, nil, nil)
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         return socket >= 0 ? socket : nil
     }
 

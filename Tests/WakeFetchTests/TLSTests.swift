@@ -1,20 +1,21 @@
+import TestSupport
 import Testing
 
 @testable import WakeFetch
 
 @Suite(
     "TLS is verified", .timeLimit(.minutes(5)),
-    .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"))
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command (Debian package openssl)"))
 struct TLSTests {
-    private func trusting(_ authority: CertificateAuthority?) throws -> Fetcher {
+    private func trusting(_ authority: TestAuthority?) throws -> Fetcher {
         try Fetcher(FetchConfiguration(caFile: authority?.certificate))
     }
 
     @Test("a server with a certificate of the trusted authority, for its name, is spoken to")
     func verified() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "localhost"))
-        let server = try #require(authority.serve(issued, name: "localhost"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "localhost")
+        let server = try await TLSServer(issued)
         defer { server.stop() }
         let fetcher = try trusting(authority)
         let (response, body) = try await fetcher.collect(.get(server.url()))
@@ -26,11 +27,10 @@ struct TLSTests {
 
     @Test("no TLS session is resumed, though the server offers it")
     func sessions() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "localhost"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "localhost")
         for version in ["-tls1_2", "-tls1_3"] {
-            let server = try #require(
-                authority.serve(issued, name: "localhost", options: [version]))
+            let server = try await TLSServer(issued, options: [version])
             defer { server.stop() }
             let fetcher = try trusting(authority)
             for _ in 0..<3 {
@@ -45,11 +45,11 @@ struct TLSTests {
 
     @Test("an unknown authority is refused")
     func authority() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "localhost"))
-        let server = try #require(authority.serve(issued, name: "localhost"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "localhost")
+        let server = try await TLSServer(issued)
         defer { server.stop() }
-        let another = try #require(CertificateAuthority())
+        let another = try TestAuthority()
         for other in [nil, another] {
             let fetcher = try trusting(other)
             #expect(await failure(fetcher, .get(try server.url()))?.isTLS == true)
@@ -59,9 +59,9 @@ struct TLSTests {
 
     @Test("a certificate for another name is refused")
     func name() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "other.example"))
-        let server = try #require(authority.serve(issued, name: "other.example"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "other.example")
+        let server = try await TLSServer(issued)
         defer { server.stop() }
         let fetcher = try trusting(authority)
         #expect(await failure(fetcher, .get(try server.url()))?.isTLS == true)
@@ -71,9 +71,9 @@ struct TLSTests {
 
     @Test("an expired certificate is refused")
     func expired() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "localhost", days: 0))
-        let server = try #require(authority.serve(issued, name: "localhost"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "localhost", days: 0)
+        let server = try await TLSServer(issued)
         defer { server.stop() }
         let fetcher = try trusting(authority)
         #expect(await failure(fetcher, .get(try server.url()))?.isTLS == true)
@@ -82,11 +82,10 @@ struct TLSTests {
 
     @Test("TLS older than 1.2 is refused")
     func old() async throws {
-        let authority = try #require(CertificateAuthority())
-        let issued = try #require(authority.issue(for: "localhost"))
+        let authority = try TestAuthority()
+        let issued = try authority.issue(for: "localhost")
         let options = ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"]
-        let server = try #require(
-            authority.serve(issued, name: "localhost", options: options))
+        let server = try await TLSServer(issued, options: options)
         defer { server.stop() }
         let fetcher = try trusting(authority)
         #expect(await failure(fetcher, .get(try server.url()))?.isTLS == true)

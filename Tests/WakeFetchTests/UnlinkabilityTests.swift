@@ -4,24 +4,6 @@ import Testing
 
 @Suite("Nothing links requests", .timeLimit(.minutes(5)))
 struct UnlinkabilityTests {
-    @Test("a redirect is a status and is not followed", arguments: [301, 302, 303, 307, 308])
-    func redirects(status: Int) async throws {
-        let elsewhere = LoopbackServer.answering(answer("200 OK", "elsewhere"))
-        let server = LoopbackServer.answering(
-            answer("\(status) Moved", fields: "Location: \(elsewhere.base)/\r\n", "moved"))
-        defer {
-            server.stop()
-            elsewhere.stop()
-        }
-        let fetcher = try Fetcher.plain()
-        let (response, body) = try await fetcher.collect(.get(server.url()))
-        #expect(response.status == status)
-        #expect(body == Array("moved".utf8))
-        #expect(server.requests.count == 1)
-        await fetcher.close()
-        #expect(elsewhere.connections == 0)
-    }
-
     @Test("what a server asks to be remembered is forgotten: the next request is the same bytes")
     func cookies() async throws {
         let server = LoopbackServer.answering(
@@ -110,29 +92,5 @@ struct UnlinkabilityTests {
         await fetcher.close()
         #expect(await closed.first { _ in true } == true)
         #expect(await failure(fetcher, .get(try server.url())) == .closed)
-    }
-
-    @Test("proxies, .netrc and certificates of the environment are ignored")
-    func environment() async {
-        // In a process of its own: the environment belongs to all threads.
-        await #expect(processExitsWith: .success) {
-            let proxy = LoopbackServer.answering(answer("200 OK", "proxy"))
-            let server = LoopbackServer.answering(answer("200 OK", "direct"))
-            for name in ["http_proxy", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY"] {
-                setEnvironment(name, "http://user:pass@127.0.0.1:\(proxy.port)")
-            }
-            let home = TemporaryFolder()
-            let netrc = home.write(".netrc", "default login alice password secret\n")
-            setEnvironment("HOME", home.path)
-            setEnvironment("NETRC", netrc)
-            setEnvironment("CURL_HOME", home.path)
-            let fetcher = try Fetcher.plain()
-            let (_, body) = try await fetcher.collect(.get(server.url()))
-            #expect(body == Array("direct".utf8))
-            #expect(proxy.connections == 0)
-            let head = String(decoding: server.requests[0], as: UTF8.self)
-            #expect(!head.contains("Authorization"))
-            await fetcher.close()
-        }
     }
 }

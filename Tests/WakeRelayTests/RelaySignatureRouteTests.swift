@@ -8,45 +8,6 @@ import WakePush
 
 @Suite("The relay, asked by somebody else or twice", .timeLimit(.minutes(5)))
 struct RelaySignatureRouteTests {
-    @Test("a request comes once")
-    func replay() async throws {
-        let gateway = PlayedGateway()
-        try await RelayUnderTest.run([gateway]) { relay in
-            let wire = try relay.wire(relay.tokens(2))
-            #expect(try relay.send(wire).lines.count == 3)
-            for seconds in [0, 30, 30] {
-                relay.clock.advance(seconds: seconds)
-                let answer = try relay.send(wire)
-                #expect(answer.status == 401 && answer.code == "signature_replayed")
-            }
-            relay.clock.advance(seconds: 1)
-            #expect(try relay.send(wire).code == "signature_stale")
-            #expect(gateway.seen.value.rounds.count == 1)
-            #expect(relay.counters.counts.accepted == 2)
-        }
-    }
-
-    @Test("a request recorded before a restart is refused after it, seen or not")
-    func restart() async throws {
-        let gateway = PlayedGateway()
-        try await RelayUnderTest.run([gateway]) { relay in
-            let seen = try relay.wire(relay.tokens(2))
-            let ahead = relay.clock.wall.withLock { $0 + 5 }
-            let body = try RelayBatch(lifetime: 1, tokens: relay.tokens(1)).body()
-            let unseen = relay.wire(body, created: ahead)
-            #expect(try relay.send(seen).status == 200)
-            #expect(try relay.send(unseen).status == 200)
-            try await relay.restarted([gateway]) { () async throws in
-                for seconds in [0, 1, 5] {
-                    relay.clock.advance(seconds: seconds)
-                    #expect(try relay.send(seen).code == "signature_stale")
-                    #expect(try relay.send(unseen).code == "signature_stale")
-                }
-                #expect(try relay.send(relay.wire(relay.tokens(1))).status == 200)
-            }
-        }
-    }
-
     @Test(
         "a request is of its time", arguments: [(-61, false), (-60, true), (5, true), (6, false)])
     func time(offset: Int, isFresh: Bool) async throws {

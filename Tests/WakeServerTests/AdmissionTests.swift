@@ -44,20 +44,6 @@ struct AdmissionTests {
                 ? Array("https://push.example.net/a".utf8) : Array(repeating: 0x41, count: 32))
     }
 
-    @Test("without a gateway none may, with one those of its push service and no other")
-    func services() throws {
-        for service in PushService.allCases {
-            let token = try Self.token(service)
-            #expect(Admission([]).problem(with: token) == .serviceOff)
-            for other in PushService.allCases {
-                let admission = Admission([
-                    FakeGateway(service: other, host: "push.example.net")
-                ])
-                #expect(admission.problem(with: token) == (other == service ? nil : .serviceOff))
-            }
-        }
-    }
-
     @Test("an endpoint is looked at by the gateway of Web Push, other push tokens by none")
     func hosts() throws {
         let all = PushService.allCases.map { FakeGateway(service: $0, host: "other.example.net") }
@@ -75,26 +61,5 @@ struct AdmissionTests {
         #expect(Admission([topics]).problem(with: try Self.token(.apns)) == .serviceOff)
         #expect(Admission([topics, FakeGateway(service: .fcm)]).problem(with: token) == nil)
         #expect(Problem.notNeeded.status == 422 && "\(Problem.notNeeded.code)" == "not_needed")
-    }
-
-    @Test("each refusal of an endpoint is a problem of its own")
-    func refusals() throws {
-        let token = try Self.token(.webPush)
-        for (refusal, problem) in [
-            (.hostNotAllowed, .pushHostNotAllowed), (.subjectMissing, .pushSubjectMissing),
-            (.keyMalformed, .pushTokenMalformed),
-        ] as [(EndpointRefusal, Problem)] {
-            let admission = Admission([FakeGateway(service: .webPush, refusal: refusal)])
-            #expect(admission.problem(with: token) == problem)
-        }
-    }
-
-    @Test("the problems are 422, each with its code")
-    func problems() {
-        #expect(Problem.pushSubjectMissing.status == 422)
-        #expect("\(Problem.pushSubjectMissing.code)" == "push_subject_missing")
-        #expect(Problem.serviceOff.status == 422 && Problem.pushHostNotAllowed.status == 422)
-        #expect("\(Problem.serviceOff.code)" == "service_off")
-        #expect("\(Problem.pushHostNotAllowed.code)" == "push_host_not_allowed")
     }
 }

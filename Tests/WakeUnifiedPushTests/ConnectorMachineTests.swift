@@ -56,23 +56,6 @@ struct ConnectorMachineTests {
         #expect(world.adopted.isEmpty && world.machine.phase == .registered)
     }
 
-    @Test(
-        "a distributor that goes and comes back is registered with again, and nothing else happens")
-    func returns() {
-        var world = World.standing()
-        for number in 6..<16 {
-            #expect(world.take(.ownerChanged(nil)) == [])
-            world.wait(.seconds(5))
-            let owner = Array(":1.\(number)".utf8)
-            #expect(world.take(.ownerChanged(owner)) == [.register])
-            world.take(.answered(.succeeded))
-            world.newEndpoint(1, by: owner)
-            #expect(world.machine.phase == .registered)
-        }
-        #expect(world.adopted == [World.endpoint(1)] && world.registrations == 11)
-        #expect(world.notes.allSatisfy { $0 == nil })
-    }
-
     @Test("a distributor that restarts all the time is called once a second")
     func flapping() {
         var world = World.standing()
@@ -102,30 +85,6 @@ struct ConnectorMachineTests {
         #expect(world.adopted.count == 1 && !world.outputs.contains(.withdraw(World.endpoint(1))))
     }
 
-    @Test("foreign tokens, other senders and unreadable calls change nothing")
-    func foreign() {
-        var world = World.standing()
-        let before = world.outputs.count
-        let other = Array(":1.9".utf8)
-        let token = World.token
-        for wrong in [[], Array("x".utf8), token.dropLast(), token + [0x30]] as [[UInt8]] {
-            world.newEndpoint(2, token: wrong)
-            world.call(.message(token: wrong, id: nil))
-            world.call(.unregistered(token: wrong))
-        }
-        for sender in [other, nil, Array("org.unifiedpush.Distributor.x".utf8)] {
-            world.newEndpoint(2, by: sender)
-            world.call(.message(token: token, id: nil), by: sender)
-            world.call(.unregistered(token: token), by: sender)
-        }
-        world.call(.malformed)
-        #expect(world.outputs.count == before && world.machine.phase == .registered)
-        // While it does not run, nobody speaks for it.
-        world.take(.ownerChanged(nil))
-        world.call(.message(token: token, id: nil))
-        #expect(world.wakes == 0)
-    }
-
     @Test(
         "an endpoint that is none is refused without harm",
         arguments: [
@@ -140,39 +99,5 @@ struct ConnectorMachineTests {
         #expect(world.call(call) == [])
         #expect(world.newEndpoint(1).allSatisfy { $0 == .warn(nil) })
         #expect(world.adopted.count == 1)
-    }
-
-    @Test("every message wakes and is acknowledged, also before the endpoint is known")
-    func messages() {
-        var world = World()
-        world.take(.connected(owner: World.distributor))
-        let call = ConnectorCall.message(token: World.token, id: nil)
-        #expect(world.call(call) == [.acknowledge, .wake])
-    }
-
-    @Test("a bus that comes back is a wake, and the same registration")
-    func busReturns() {
-        var world = World.standing()
-        world.take(.disconnected)
-        #expect(world.machine.phase == .offline && world.machine.next == nil)
-        #expect(world.newEndpoint(2) == [])
-        #expect(world.take(.connected(owner: World.distributor)) == [.wake, .register])
-        world.take(.answered(.succeeded))
-        world.newEndpoint(1)
-        #expect(world.adopted == [World.endpoint(1)])
-    }
-
-    @Test("a thousand messages in a second are two wakes, and none is lost")
-    func flood() {
-        var world = World.standing()
-        for _ in 0..<1000 {
-            let outputs = world.call(.message(token: World.token, id: nil))
-            #expect(outputs.first == .acknowledge)
-            world.wait(.microseconds(999))
-        }
-        world.wait(.seconds(10))
-        #expect(world.wakes == 2)
-        world.call(.message(token: World.token, id: nil))
-        #expect(world.wakes == 3)
     }
 }

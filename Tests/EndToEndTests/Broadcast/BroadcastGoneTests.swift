@@ -34,19 +34,6 @@ struct BroadcastGoneTests {
         #expect(second.output.contains("100 registrations: 100 accepted\n"))
     }
 
-    @Test("an answer that is 410 for no known reason deletes nothing", arguments: ["", ":New"])
-    func goneWithoutReason(_ reason: String) async throws {
-        let place = try await PushingService(.init("--answer-token", "dead:410" + reason))
-        try place.register(devices(60, marked: false) + devices(10, marked: true))
-        let before = try place.tables()
-        let (status, output) = try await place.broadcast()
-        #expect(status == 0, "\(output)")
-        #expect(
-            output.contains(
-                "60 accepted, 10 given up until the next broadcast\n"))
-        #expect(try place.tables() == before)
-    }
-
     @Test("a round in which every push token is refused as bad deletes nothing and says why")
     func allBad() async throws {
         let place = try await PushingService(.init("--answer-all", "400:BadDeviceToken"))

@@ -74,33 +74,4 @@ struct RoundErasureTests {
                 "pushes to 6000 registrations: 5820 accepted, 180 gone, 180 forgotten for it\n"))
         #expect(try place.service.rows() == 5820)
     }
-
-    @Test("a delete while the wake-up is on its way stays, whatever the answer")
-    func inFlight() async throws {
-        for answer in ["200", "410:Unregistered", "503"] {
-            let held = try HeldAnswers()
-            let place = try await PushingService(.init(held, "--answer-token", "dead:" + answer))
-            let devices = (0..<10).map { _ in TestDevice(pushPrefix: [0xDE, 0xAD]) }
-            let others = (0..<50).map { _ in TestDevice(pushPrefix: [0]) }
-            try place.register(devices + others)
-            try await place.startRound()
-            try await place.progress { $0.run == 1 && $0.rows == 60 }
-            let client = try LoopbackClient(port: place.service.port)
-            for device in devices {
-                let deleted = try client.exchange(
-                    "DELETE", "/v1/registration", token: device.token)
-                #expect(deleted.status == 204)
-            }
-            #expect(try place.progress().accepted == 0)
-            try held.release()
-            if answer != "503" {
-                let ended = try await place.service.program.line(containing: "broadcast-ended ")
-                #expect(ended.contains(" complete=1 "))
-            } else {
-                try await place.progress { $0.accepted == 50 && $0.retried >= 10 }
-            }
-            #expect(try !place.registered(devices).contains(true))
-            #expect(try place.service.rows() == 50)
-        }
-    }
 }

@@ -45,19 +45,6 @@ struct RoundScheduleTests {
         #expect(try await place.mock.report().delivered == 15)
     }
 
-    @Test("a damaged history costs patience, and never a fourth round")
-    func damaged() async throws {
-        let place = try await exhausted()
-        #expect(await place.service.stop() == 0)
-        let path = place.path("data/broadcast")
-        try Data("{\"format\":".utf8).write(to: URL(filePath: path))
-        try await place.service.restart()
-        let (status, output) = try await place.broadcast("--no-wait")
-        #expect(status == 0 && output.contains("pushes wait for 3"), "\(output)")
-        #expect((3000...3601).contains(try metric("next_broadcast_seconds", place)))
-        #expect(try await place.mock.report().delivered == 15)
-    }
-
     @Test("a heartbeat comes by itself when it is due, and not when it is off")
     func heartbeat() async throws {
         let place = try await PushingService()
@@ -109,44 +96,5 @@ struct RoundScheduleTests {
         let (status, output) = try await place.service.command("broadcast")
         #expect(status == 1 && output.contains("nothing newer"), "\(output)")
         #expect(try await place.mock.report().delivered == 5)
-    }
-
-    @Test("what is seen while the hour is used up is written down once, and waits")
-    func watchWaits() async throws {
-        let place = try await exhausted()
-        try await place.restart(broadcast: "watch = on")
-        _ = try await place.service.publish([String(repeating: "ab", count: 32)], notes: [])
-        _ = try await place.service.program.line(containing: "head-seen sequence=1")
-        // Three seconds by the service's own clock, in which it looks three times.
-        let next = try metric("next_broadcast_seconds", place)
-        let file = try FileManager.default.attributesOfItem(atPath: place.path("data/broadcast"))
-        while try metric("next_broadcast_seconds", place) > next - 3 {
-            try Task.checkCancellation()
-        }
-        let seen = place.service.program.output.split(separator: "\n").filter {
-            $0.contains("head-seen")
-        }
-        #expect(seen.count == 1)
-        let later = try FileManager.default.attributesOfItem(atPath: place.path("data/broadcast"))
-        #expect(
-            file[.systemFileNumber] as? Int == later[.systemFileNumber] as? Int,
-            "the history was written again although nothing happened")
-        #expect(try await place.mock.report().delivered == 15)
-    }
-
-    @Test("event streams are not told of a round that cannot be written down")
-    func unwritable() async throws {
-        let place = try await PushingService()
-        try place.register((0..<5).map { _ in TestDevice() })
-        try await place.restart(broadcast: "heartbeat = on", "interval-seconds = 604800")
-        #expect(await place.service.stop() == 0)
-        try due(place)
-        // Where the record of the round goes there is a directory that cannot be replaced.
-        try FileManager.default.createDirectory(
-            atPath: place.path("data/checkpoint/inner"), withIntermediateDirectories: true)
-        try await place.service.restart()
-        _ = try await place.service.program.line(containing: "checkpoint-unwritable")
-        #expect(!place.service.program.output.contains("broadcast-started"))
-        #expect(try await place.mock.report().requests == 0)
     }
 }

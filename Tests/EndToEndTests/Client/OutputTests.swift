@@ -13,38 +13,6 @@ struct OutputTests {
         return (service, client)
     }
 
-    /// Runs a command with standard output on a disk that is full.
-    private func command(
-        onFullDisk words: String, of client: ClientUnderTest
-    ) async throws -> (status: Int32, output: String) {
-        let program = RunningProgram.folder.appending(path: "reveille-client").path
-        let script = "exec '\(program)' \(words) --state '\(client.state)' > /dev/full"
-        return try await RunningProgram.run(path: "/bin/sh", ["-c", script])
-    }
-
-    @Test("a line that cannot be written leaves its match to be told", arguments: ["", "--json"])
-    func fullDisk(option: String) async throws {
-        let (service, client) = try await place()
-        defer { withExtendedLifetime(service) {} }
-        let answer = try await command(onFullDisk: "sync \(option)", of: client)
-        #expect(answer.status == 74 && answer.output.contains("standard output"))
-        #expect(try await client.status("matchesToDeliver") == "3")
-    }
-
-    @Test("matches told as JSON are told at once the next time when the first was not written")
-    func again() async throws {
-        let (service, client) = try await place()
-        defer { withExtendedLifetime(service) {} }
-        _ = try await command(onFullDisk: "sync --json", of: client)
-        let told = try await client.command("sync", "--json")
-        #expect(told.status == 10)
-        for name in ["one", "two", "three"] {
-            #expect(told.output.contains("\"secret\":\"\(name)\""), "\(told.output)")
-        }
-        #expect(try await client.status("matchesToDeliver") == "0")
-        #expect(try await client.command("sync", "--json").status == 0)
-    }
-
     @Test("killed at random points of a look as JSON, every match is in some answer")
     func killed() async throws {
         let (service, template) = try await place()

@@ -106,47 +106,6 @@ struct VerifyFilesTests {
         #expect(broken.status == 78 && broken.output.contains("line 1"), "\(broken.output)")
     }
 
-    @Test("each damaged file is named, the others stay right, and the status is 65")
-    func damaged() async throws {
-        let site = try await site()
-        let place = try TemporaryDirectory()
-        let names = try FileManager.default.contentsOfDirectory(atPath: site.feed + "/b").sorted()
-        var files: [(name: String, bytes: [UInt8], reason: String?)] = [
-            ("head", site.head, nil),
-            ("page.html", Array("<html>log in</html>".utf8), "not-of-a-feed"),
-            ("empty", [], "truncated"),
-        ]
-        for (index, name) in names.enumerated() {
-            let bytes = Array(
-                FileManager.default.contents(atPath: site.feed + "/b/" + name) ?? Data())
-            files.append(("right\(index)", bytes, nil))
-            var flipped = bytes
-            flipped[Int.random(in: 256..<bytes.count)] ^= 1
-            files.append(("flipped\(index)", flipped, "payload-hash"))
-            files.append(("cut\(index)", Array(bytes.dropLast(100)), "truncated"))
-            files.append(("longer\(index)", bytes + [1], "too-large"))
-            var header = bytes
-            header[Int.random(in: 8..<256)] ^= 1
-            files.append(("header\(index)", header, "bad-signature"))
-        }
-        for file in files {
-            try Data(file.bytes).write(to: URL(filePath: place.path + "/" + file.name))
-        }
-        let words = files.shuffled().map { place.path + "/" + $0.name }
-        let answer = try await RunningProgram.run(
-            "reveille-client", ["verify", "--json", "--key", site.key] + words)
-        #expect(answer.status == 65)
-        let report = try JSONDecoder().decode(Report.self, from: Data(answer.output.utf8))
-        #expect(report.files.map(\.path) == words)
-        #expect(report.ok == 4 && report.bad == files.count - 4 && report.unreadable == 0)
-        for file in report.files {
-            let name = file.path.split(separator: "/").last.map(String.init) ?? ""
-            let expected = files.first { $0.name == name }
-            #expect(file.reason == expected?.reason, "\(name)")
-            #expect(file.result == (expected?.reason == nil ? "ok" : "bad"), "\(name)")
-        }
-    }
-
     @Test("what cannot be read ends with 74, and with 65 when something else is bad")
     func unreadable() async throws {
         let site = try await site(batches: 1)

@@ -86,44 +86,6 @@ struct ErrorTableTests {
         try await expectFound(site, client)
     }
 
-    @Test("a head that is older than one seen before is let pass, and told after a day")
-    func rollback() async throws {
-        let (site, client) = try await place()
-        let old = try site.copy()
-        _ = try await client.command("sync")
-        let frozen = Array(
-            try #require(FileManager.default.contents(atPath: old.path + "/feed/head")))
-        try await site.publish()
-        #expect(try await client.command("sync").status == 0)
-        site.answerHead(.bytes(frozen))
-        for (offset, isTold) in [("+0h", false), ("+25h", true), ("+26h", false)] {
-            guard FakeTime.isInstalled else { break }
-            let answer = try await FakeTime.run(client, offset, "sync")
-            #expect(answer.status == 75, "\(answer.output)")
-            #expect(
-                answer.output.contains("warning: nothing but heads older than one") == isTold,
-                "\(offset): \(answer.output)")
-        }
-        #expect(try await client.status("sequence") == "3")
-    }
-
-    @Test(
-        "a clock a year off stops nothing: matches are found, and the clock is told",
-        .enabled(if: FakeTime.isInstalled, "needs faketime"),
-        arguments: [("+1y", "the feed's head has expired"), ("-1y", "this device's clock is ")])
-    func clock(_ offset: String, _ words: String) async throws {
-        let (site, client) = try await place()
-        defer { withExtendedLifetime(site) {} }
-        let answer = try await FakeTime.run(client, offset, "sync")
-        #expect(answer.status == 10, "\(answer.output)")
-        #expect(answer.output.contains("warning: \(words)"), "\(answer.output)")
-        #expect(answer.output.contains("match "))
-        #expect(try await client.status("sequence") == "2")
-        // Told once, and over when the clock is right.
-        #expect(try await FakeTime.run(client, offset, "sync").output == "")
-        #expect(try await client.command("sync").output == "")
-    }
-
     @Test(
         "a clock that is ahead is told as that where the server says the time",
         .enabled(if: FakeTime.isInstalled, "needs faketime"))
@@ -146,13 +108,14 @@ struct ErrorTableTests {
         #expect(!answer.output.contains("expired"), "\(answer.output)")
     }
 
-    @Test("a program of --on-match that is not there is told before there is a match, too")
+    @Test("a program of --on-match that is not there is told before anything is fetched")
     func missingProgram() async throws {
-        let site = try await FeedSite()
-        let client = try await ClientUnderTest(feed: site.url, key: site.key)
-        try await site.publish()
+        let (site, client) = try await place()
+        let before = site.requests.count
         let answer = try await client.command("sync", "--on-match", "/nowhere/on-match")
-        #expect(answer.status == 0 && answer.output.contains("cannot be executed: /nowhere"))
+        #expect(answer.status == 78 && answer.output.contains("/nowhere/on-match"))
+        #expect(site.requests.count == before)
+        try await expectFound(site, client)
     }
 
     @Test(

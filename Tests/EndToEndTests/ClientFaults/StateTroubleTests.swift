@@ -166,27 +166,6 @@ struct StateTroubleTests {
         #expect(nowhere.output.contains("there is no such profile yet"))
     }
 
-    @Test("the same secret under a second name is refused with the first, and adds nothing")
-    func sameSecret() async throws {
-        let (site, client) = try await place()
-        defer { withExtendedLifetime(site) {} }
-        let secret = TestDevice().pushText
-        let text = Array("\(secret)\n".utf8)
-        #expect(try await client.command("secrets", "add", "trip", input: text).status == 0)
-        let again = try await client.command("secrets", "add", "journey", input: text)
-        #expect(again.status == 1)
-        #expect(again.output.contains("the same secret as trip"), "\(again.output)")
-        let both = Array("\(TestDevice().pushText)\n\(secret)\n".utf8)
-        #expect(try await client.command("secrets", "add", "more", input: both).status == 1)
-        let list = try await client.command("secrets", "list")
-        #expect(list.output == "trip\nvisit\n")
-        // Without a name each line has the one that it has already: the command can be repeated.
-        for _ in 1...2 {
-            let added = try await client.command("secrets", "add", input: both)
-            #expect(added.status == 0 && added.output == "secret-1\ntrip\n")
-        }
-    }
-
     @Test("unregister says whether there was anything to forget; a refusal is said once")
     func words() async throws {
         let service = try await ServiceUnderTest(serving: .nothing)

@@ -78,23 +78,6 @@ struct WebPushHostTests {
         #expect(shown.output.contains("webpush at mozilla: 1 accepted"), "\(shown.output)")
     }
 
-    @Test("Apple's endpoints are refused without a subject, and keys that are none everywhere")
-    func refused() async throws {
-        let mock = try await mock()
-        let service = try await ServiceUnderTest(sections: mock.section, serving: .nothing)
-        let apple = try register("https://web.push.apple.com/a", service)
-        #expect(try apple.status == 422 && code(apple) == "push_subject_missing")
-        #expect(try register("https://fcm.googleapis.com/a", service).status == 204)
-        let point = "BA" + String(repeating: "A", count: 85)
-        let keys = #"{"p256dh":"\#(point)","auth":"BTBZMqHH6r4Tts7J_aSIgg"}"#
-        let none = try register("https://fcm.googleapis.com/b", keys: keys, service)
-        #expect(try none.status == 400 && code(none) == "push_token_malformed")
-        let long = "https://fcm.googleapis.com/" + String(repeating: "x", count: 480)
-        let tooLong = try register(long, keys: Self.keys, service)
-        #expect(try tooLong.status == 413 && code(tooLong) == "push_token_too_long")
-        #expect(try register(long, service).status == 204)
-    }
-
     @Test(
         "a heartbeat is for browsers only where it is on",
         arguments: [("", 1), ("heartbeat = on\n", 5)])

@@ -244,49 +244,6 @@ struct RotationTests {
         #expect(try stored(device, service)?.generation == .previous)
     }
 
-    /// Why a start as in a new container is skipped: it needs namespaces of its own.
-    private static let hasNamespaces =
-        (try? PythonScript.run(
-            """
-            import subprocess, sys
-            sys.exit(subprocess.run(["unshare", "-Tm", "--fork", "--boottime", "9", "true"],
-                capture_output=True).returncode)
-            """)) == 0
-
-    @Test(
-        "starts in containers that say they are up for a month expire nobody, however many",
-        .enabled(if: hasNamespaces, "needs the right to make time namespaces"))
-    func containers() async throws {
-        let service = try await ServiceUnderTest()
-        let devices = (0..<20).map { _ in TestDevice() }
-        try register(devices, service)
-        #expect(await service.stop() == 0)
-        let boot = service.directory.path + "/boot_id"
-        let reveille = RunningProgram.folder.appending(path: "reveille").path
-        for _ in 0..<3 {
-            // systemd-nspawn gives every start another one.
-            try (UUID().uuidString.lowercased() + "\n").write(
-                toFile: boot, atomically: true, encoding: .utf8)
-            let program = try RunningProgram(
-                path: "/usr/bin/env",
-                [
-                    "unshare", "-Tm", "--fork", "--kill-child", "--boottime", "2592000",
-                    "--monotonic", "2592000", "sh", "-c",
-                    "mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"", boot,
-                    reveille, "serve", "--config", service.configuration,
-                ])
-            _ = try await program.line(containing: "started port=")
-            let early = try await service.command("rotate")
-            #expect(early.output.contains(Self.week), "\(early.output)")
-            program.signal(SIGKILL)
-            _ = await program.exit()
-        }
-        try await service.restart()
-        for device in devices {
-            #expect(try stored(device, service)?.generation == .current)
-        }
-    }
-
     @Test("a key file that somebody removed is said, and a rotation writes another")
     func keyFile() async throws {
         let service = try await ServiceUnderTest()
@@ -302,17 +259,6 @@ struct RotationTests {
         #expect(await service.stop() == 0)
         try await service.restart()
         #expect(try stored(device, service)?.generation == .previous)
-    }
-
-    @Test("a damaged record is said, and begins a full interval")
-    func damaged() async throws {
-        let service = try await ServiceUnderTest()
-        #expect(await service.stop() == 0)
-        try record(service, ["elapsed": "604800"])
-        try record(service, ["asked": "7"])
-        try await service.restart()
-        _ = try await service.program.line(containing: "rotation-file-damaged")
-        #expect(try await service.command("rotate").output.contains(Self.week))
     }
 
     @Test("killed while it was asked to rotate, it rotates after the next start")

@@ -87,16 +87,4 @@ final class FCMSessionUnderTest: SessionUnderTest {
 
 extension ServiceAccountFile {
     func credentials() throws -> FCMCredentials { try FCMCredentials(file: file) }
-
-    /// Whether `openssl dgst -verify` accepts an RS256 signature over a message.
-    func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
-        let signaturePath = directory.path + "/signature"
-        let messagePath = directory.path + "/message"
-        try Data(signature).write(to: URL(filePath: signaturePath))
-        try Data(message).write(to: URL(filePath: messagePath))
-        let (status, _) = try OpenSSLCommand.status([
-            "dgst", "-sha256", "-verify", publicPath, "-signature", signaturePath, messagePath,
-        ])
-        return status == 0
-    }
 }
