@@ -66,7 +66,7 @@ func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
 /// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
 let properties: [Target.Dependency] = [
     "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakeAudit", "WakeStore", "WakeServer",
-    "WakeOblivious", "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
+    "WakeUnifiedPush", "WakeModel", "WakeSystem", "TestSupport",
 ]
 let fuzzing: Target =
     Context.environment["REVEILLE_LIBFUZZER"] == nil
@@ -121,36 +121,27 @@ let package = Package(
         .target(name: "CMemory"),
 
         // Ground: words, and thin Swift faces of the C libraries.
-        library("WakeSystem", ["CLinux"]),
-        library("WakeModel", ["WakeSystem", "CLinux"]),
-        library("WakeSodium", ["CSodium", "WakeSystem", "WakeModel"]),
-        library("WakeSQLite", ["CSQLite", "WakeSystem"]),
+        library("WakeSystem", ["CSQLite", "CLinux"]),
+        library("WakeModel", ["CSodium", "WakeSystem", "CLinux"]),
         library("WakeCommand", ["WakeSystem", "WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
-        library("WakeHTTP", ["WakeModel", "WakeSodium", "WakeSystem", "CLinux"]),
-        library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
-        library("WakeFetch", ["WakeSystem", "CRuntime"]),
-        library("WakeFeed", ["WakeModel", "WakeSodium", "WakeSystem"]),
-        library("WakeOblivious", ["WakeModel", "WakeSodium", "WakeSystem", "CRuntime"]),
-        library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
+        library("WakeHTTP", ["WakeModel", "WakeSystem", "CLinux"]),
+        library("WakeStore", ["WakeModel", "WakeSystem"]),
+        library("WakeFetch", ["WakeModel", "WakeSystem", "CRuntime"]),
+        library("WakeFeed", ["WakeModel", "WakeSystem"]),
 
+        library("WakeAudit", ["WakeModel", "WakeSystem"]),
         library(
             "WakePush",
-            ["WakeModel", "WakeFetch", "WakeSodium", "WakeSystem", "CRuntime", "CLinux"]),
-
-        library(
-            "WakeRelay",
-            ["WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
-
-        library("WakeWitness", ["WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium", "WakeSystem"]),
+            ["WakeModel", "WakeFetch", "WakeSystem", "CRuntime", "CLinux"]),
 
         // Wholes.
         .target(
             name: "WakeServer",
             dependencies: [
-                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch",
-                "WakeFeed", "WakeOblivious", "WakeSodium", "WakeSystem", "CLinux",
+                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed",
+                "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [
@@ -160,13 +151,10 @@ let package = Package(
         .target(name: "ReveilleHandlers", swiftSettings: unisolated),
         library(
             "Reveille",
-            [
-                "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious",
-                "WakeSodium", "WakeSQLite", "WakeSystem",
-            ]),
+            ["ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeSystem"]),
         library(
             "ReveilleTesting",
-            ["Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
+            ["Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
@@ -181,16 +169,14 @@ let package = Package(
         .executableTarget(
             name: "reveille-service",
             dependencies: [
-                "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel",
-                "WakeSodium", "WakeSystem", "CLinux", "CMemory",
+                "WakeServer", "WakePush", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
+                "WakeAudit", "WakeCommand", "WakeModel", "WakeSystem", "CLinux", "CMemory",
             ],
             swiftSettings: strict, linkerSettings: started),
         .executableTarget(
             name: "reveille-client",
             dependencies: [
-                "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed",
-                "WakeUnifiedPush",
+                "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed", "WakeUnifiedPush",
             ],
             swiftSettings: strict, linkerSettings: started),
 
@@ -199,75 +185,62 @@ let package = Package(
         .target(name: "MutexOrder", path: "Tests/ThreadSanitizer"),
         .target(
             name: "TestSupport",
-            dependencies: [
-                "CLinux", "WakeSystem", "WakeModel", "WakeSodium", "WakeSQLite", "MutexOrder",
-            ],
+            dependencies: ["CLinux", "WakeSystem", "WakeModel", "MutexOrder"],
             path: "Tests/Support",
             swiftSettings: strict + optimized),
         .target(name: "StoreFaults", path: "Tests/StoreFaults", cSettings: optimizedC),
         .executableTarget(
             name: "store-worker",
             dependencies: [
-                "WakeStore", "Reveille", "WakeFetch", "WakeCommand", "WakeModel", "WakeSodium",
-                "WakeSystem", "StoreFaults", "MutexOrder",
+                "WakeStore", "Reveille", "WakeFetch", "WakeCommand", "WakeModel", "WakeSystem",
+                "StoreFaults", "MutexOrder",
             ],
             path: "Tests/StoreWorker", swiftSettings: strict, linkerSettings: started),
         tests("WakeSystemTests", ["CLinux"]),
-        tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite"]),
+        tests("WakeModelTests", ["WakeModel"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
         tests(
             "WakeStoreTests",
-            ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite"]),
+            ["WakeStore", "WakeModel"]),
         tests(
             "WakeAuditTests",
-            ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite"]),
+            ["WakeAudit", "WakeStore", "WakeModel"]),
         tests(
             "WakeUnifiedPushTests",
             ["WakeUnifiedPush", "Reveille", "WakeModel", "WakeFeed", "CLinux"]),
-        tests(
-            "WakeWitnessTests", ["WakeWitness", "WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium"]),
+
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
-            [
-                "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "CRuntime",
-                "CLinux",
-            ]),
-        tests("WakeObliviousTests", ["WakeOblivious", "WakeModel", "WakeSodium"]),
-        tests(
-            "WakeRelayTests",
-            ["WakeRelay", "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium"]),
+            ["WakePush", "WakeFetch", "WakeModel", "CRuntime", "CLinux"]),
+
         .executableTarget(
             name: "mock-push",
-            dependencies: [
-                "WakePush", "WakeModel", "WakeSystem", "CRuntime", "CLinux",
-            ],
+            dependencies: ["WakePush", "WakeModel", "WakeSystem", "CRuntime", "CLinux"],
             path: "Tests/MockPush", swiftSettings: strict, linkerSettings: started),
         fuzzing,
         tests(
-            "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium"],
+            "WakeFeedTests", ["WakeFeed", "WakeModel"],
             resources: [.copy("Vectors")]),
         tests(
             "WakeClientTests",
             [
-                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeOblivious",
-                "WakeModel",
-                "WakeSodium", "CSQLite",
-                "WakeSQLite", "WakeServer", "WakePush",
+                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeModel", "CSQLite",
+                "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeFetch",
-                "WakeOblivious", "WakeModel", "WakeSodium",
+                "WakeServer", "WakeFeed", "WakeHTTP", "WakeModel", "WakePush", "WakeFetch",
+                "WakeStore",
             ]),
         tests(
             "EndToEndTests",
-            ["WakeModel", "WakeFeed", "WakeSodium", "WakeSQLite", "PhoneRegistration"]),
+            ["WakeModel", "WakeFeed", "PhoneRegistration"]),
         tests(
             "PrivacyTests",
-            ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"],
+            ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit"],
             settings: optimized),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
@@ -284,9 +257,8 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeOblivious",
-                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "WakeFetch", "Reveille",
-                "CRuntime", "CLinux", "TestSupport",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeFetch",
+                "WakeSystem", "WakePush", "Reveille", "CRuntime", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks",
             exclude: ["SlowFlush", "Peers/aioapns-peer.py", "Peers/fastapi-peer.py"],
@@ -294,8 +266,8 @@ let package = Package(
         .executableTarget(
             name: "hot-paths",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakeOblivious",
-                "WakeModel", "WakeSodium", "WakeSystem",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakeFetch",
+                "WakeModel", "WakeSystem",
             ],
             path: "Tests/HotPaths", exclude: ["instructions.py", "instructions.json"],
             swiftSettings: strict),

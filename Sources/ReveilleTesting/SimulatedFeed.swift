@@ -2,8 +2,7 @@ import Reveille
 import Synchronization
 package import WakeFeed
 package import WakeFetch
-import WakeModel
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// A real feed in a real directory, served to a simulated network, with tampering on the way.

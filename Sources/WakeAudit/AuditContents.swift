@@ -1,4 +1,4 @@
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 /// Counts of an audit; none of them is about a person.

@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the

@@ -1,10 +1,8 @@
 import Synchronization
+import WakeFetch
 import WakeHTTP
 import WakeModel
-import WakeOblivious
 import WakePush
-import WakeRelay
-import WakeSodium
 import WakeStore
 import WakeSystem
 

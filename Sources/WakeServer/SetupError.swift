@@ -1,7 +1,6 @@
 import WakeFetch
 package import WakeHTTP
 import WakeModel
-import WakeOblivious
 import WakePush
 package import WakeStore
 import WakeSystem

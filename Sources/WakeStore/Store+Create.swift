@@ -1,5 +1,4 @@
 private import Glibc
-import WakeSQLite
 import WakeSystem
 
 extension Store {

@@ -1,4 +1,3 @@
-import WakeSQLite
 import WakeSystem
 
 extension Store {

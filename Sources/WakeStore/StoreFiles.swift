@@ -1,6 +1,5 @@
 private import Glibc
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The files of generations in the data directory: `generation-7.db` with its log.

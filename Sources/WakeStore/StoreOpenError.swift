@@ -1,5 +1,4 @@
 private import Glibc
-package import WakeSQLite
 package import WakeSystem
 
 /// The reason why a store could not be created or opened. Nothing on disk was changed.

@@ -3,7 +3,6 @@ import WakeCommand
 import WakeFeed
 import WakeModel
 import WakeServer
-import WakeSodium
 import WakeSystem
 
 /// What `check` prints: a line for each part, and below it what is wrong.

@@ -3,7 +3,6 @@ import WakeCommand
 import WakeHTTP
 import WakeServer
 import WakeSystem
-import WakeWitness
 
 /// A service that runs until it is cancelled, under a service manager.
 protocol SupervisedService: Sendable {

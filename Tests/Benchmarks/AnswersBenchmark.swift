@@ -1,7 +1,6 @@
 import Synchronization
 import TestSupport
 import WakeModel
-import WakeSodium
 import WakeStore
 import WakeSystem
 

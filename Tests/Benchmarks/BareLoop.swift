@@ -1,6 +1,4 @@
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
 import WakeSystem
 

@@ -1,7 +1,6 @@
 private import Foundation
 import TestSupport
 import WakeModel
-import WakeSodium
 import WakeStore
 import WakeSystem
 

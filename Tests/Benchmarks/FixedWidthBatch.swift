@@ -1,7 +1,6 @@
 import Glibc
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The yardstick of compact batches: as many digests as one of a feed, of 16 bytes each, ascending,

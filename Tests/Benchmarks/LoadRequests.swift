@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// Random instance and push tokens of many app instances.

@@ -1,7 +1,6 @@
 import Glibc
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The arms of `bench client-matching`, in a process of its own, so that its peak memory is theirs:

@@ -1,7 +1,6 @@
 import Glibc
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// A feed of random digests in a directory, made by the publisher itself. The last batch holds the

@@ -1,6 +1,5 @@
 import TestSupport
 import WakeModel
-import WakeSodium
 import WakeStore
 
 /// Registrations through `Store.submit` by closed-loop submitters: each sends its next one when the

@@ -1,4 +1,4 @@
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 @testable import WakeFeed

@@ -1,4 +1,4 @@
-import WakeOblivious
+import WakeFetch
 import WakeSystem
 
 /// Binary messages (RFC 9292), key configurations and encapsulated requests (RFC 9458).

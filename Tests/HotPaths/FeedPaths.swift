@@ -1,7 +1,6 @@
 private import Glibc
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// Publishing a batch, and what a client does with a head and with batches.

@@ -1,6 +1,6 @@
 import Synchronization
 import WakeFeed
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 /// Bytes that look random and are the same in every run: BLAKE2b of a counter.

@@ -1,5 +1,5 @@
+import WakeFetch
 import WakeModel
-import WakeOblivious
 import WakeSystem
 
 /// What a gateway does with an encapsulated registration.

@@ -1,6 +1,5 @@
 import WakeModel
 import WakeServer
-import WakeSodium
 import WakeStore
 import WakeSystem
 

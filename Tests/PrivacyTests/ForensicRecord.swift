@@ -1,6 +1,5 @@
 import TestSupport
 import WakeModel
-import WakeSodium
 import WakeStore
 import WakeSystem
 

@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeStore
 
 extension Store {

@@ -2,7 +2,6 @@ private import Glibc
 import StoreFaults
 import Synchronization
 import WakeModel
-import WakeSodium
 import WakeStore
 import WakeSystem
 

@@ -1,5 +1,4 @@
 private import WakeModel
-private import WakeSodium
 
 /// The ring on which haproxy places requests with `balance hash …,sha2(256)` and
 /// `hash-type consistent sdbm avalanche` (its `lb_chash.c` and `hash.c`): a server has 16 points

@@ -1,6 +1,6 @@
 package import Foundation
 private import WakeModel
-private import WakeSQLite
+private import WakeSystem
 
 /// A service whose gateway for APNs leads to a mock over TLS, both with keys and certificates made
 /// for this one test.

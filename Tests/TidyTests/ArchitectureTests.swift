@@ -1,31 +1,23 @@
 import Testing
 
-@Suite("Policy/ARCHITECTURE.md tells walks that are there")
+@Suite("Policy/ARCHITECTURE.md tells what is there")
 struct ArchitectureTests {
-    /// The most files that each walk may touch.
-    private static let limits = [40, 55, 60]
-
-    @Test("every file that is named exists, and the walks are short")
-    func walks() throws {
+    @Test("every file and module that is named exists, on two pages")
+    func named() throws {
         let tree = try SourceTree.repository()
         let document = try #require(tree.files.first { $0.path == "Policy/ARCHITECTURE.md" })
-        #expect(document.lineCount <= 150)
+        #expect(document.lineCount <= 120)
         let paths = Set(tree.files.map(\.path))
-        let named = Self.files(in: document.lines[...])
-        #expect(named.filter { !paths.contains("Sources/" + $0) && !paths.contains($0) } == [])
-        let sections = document.lines.split { $0.hasPrefix("## ") }
-        let titles = document.lines.filter { $0.hasPrefix("## ") }
-        #expect(titles.filter { $0.hasPrefix("## Walk") }.count == Self.limits.count)
-        for (walk, limit) in zip(sections.suffix(Self.limits.count), Self.limits) {
-            let files = Self.files(in: walk)
-            #expect(files.count <= limit && files.count > 20, "\(files.count) of \(limit)")
-        }
-    }
-
-    /// The Swift files between back-quotes.
-    private static func files(in lines: ArraySlice<String>) -> Set<String> {
-        Set(
-            lines.flatMap { $0.split(separator: "`").map(String.init) }
-                .filter { $0.hasSuffix(".swift") && $0.contains("/") })
+        let words = document.lines.flatMap { $0.split(separator: "`").map(String.init) }
+        let files = Set(words.filter { $0.hasSuffix(".swift") && $0.contains("/") })
+        #expect(files.count > 30)
+        #expect(files.filter { !paths.contains("Sources/" + $0) && !paths.contains($0) } == [])
+        let modules = Set(words.filter { $0.hasPrefix("Wake") && !$0.contains("/") })
+        #expect(
+            modules.filter { name in
+                !paths.contains {
+                    $0.hasPrefix("Sources/\(name)/") || $0.hasSuffix("/\(name).swift")
+                }
+            } == [])
     }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import TestSupport
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 @testable import WakeAudit

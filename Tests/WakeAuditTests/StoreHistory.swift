@@ -1,8 +1,6 @@
 import TestSupport
 import WakeAudit
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
 import WakeSystem
 

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import WakeFeed
 import WakeFetch
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 @testable import Reveille

@@ -2,7 +2,6 @@ import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import Reveille

@@ -4,8 +4,6 @@ import Testing
 import WakeFeed
 import WakeFetch
 import WakeModel
-import WakeOblivious
-import WakeSodium
 import WakeSystem
 
 @testable import Reveille

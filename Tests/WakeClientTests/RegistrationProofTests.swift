@@ -3,7 +3,6 @@ import Synchronization
 import Testing
 import WakeFetch
 import WakeModel
-import WakeSodium
 
 @testable import Reveille
 

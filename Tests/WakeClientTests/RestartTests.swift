@@ -2,7 +2,7 @@ import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFetch
-import WakeSQLite
+import WakeSystem
 
 @testable import Reveille
 

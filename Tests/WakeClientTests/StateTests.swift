@@ -3,7 +3,6 @@ import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 @testable import Reveille

@@ -4,7 +4,6 @@ import Testing
 import WakeFeed
 import WakeFetch
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import Reveille

@@ -3,7 +3,6 @@ import Synchronization
 import TestSupport
 import Testing
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeFeed

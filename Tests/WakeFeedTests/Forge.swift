@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeFeed

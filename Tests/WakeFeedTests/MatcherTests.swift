@@ -1,6 +1,5 @@
 import Testing
 import WakeModel
-import WakeSodium
 
 @testable import WakeFeed
 

@@ -2,7 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeFeed

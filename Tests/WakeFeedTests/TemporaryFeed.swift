@@ -2,7 +2,6 @@ import Glibc
 import Synchronization
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// A feed in a directory of its own, removed with this object.

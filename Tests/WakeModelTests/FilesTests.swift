@@ -1,7 +1,6 @@
 import Glibc
 import TestSupport
 import Testing
-import WakeSQLite
 import WakeSystem
 
 @Suite("Files and databases")

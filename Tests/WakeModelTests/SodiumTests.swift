@@ -1,6 +1,5 @@
 import Testing
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @Suite("The faces of libsodium")

@@ -2,7 +2,6 @@ import TestSupport
 import Testing
 import WakeHTTP
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeServer

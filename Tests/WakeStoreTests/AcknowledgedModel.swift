@@ -1,7 +1,7 @@
 import TestSupport
 import WakeModel
-import WakeSQLite
 import WakeStore
+import WakeSystem
 
 /// What a worker's lines promise, and what they leave open.
 struct AcknowledgedModel {

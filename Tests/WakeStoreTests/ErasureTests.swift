@@ -2,7 +2,6 @@ import Synchronization
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
 import WakeStore
 import WakeSystem
 

@@ -2,8 +2,6 @@ import Dispatch
 import Synchronization
 import TestSupport
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
 import WakeSystem
 

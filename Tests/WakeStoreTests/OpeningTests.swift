@@ -2,8 +2,6 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
 import WakeSystem
 

@@ -1,7 +1,7 @@
 private import Glibc
 import TestSupport
 import Testing
-import WakeSodium
+import WakeModel
 import WakeStore
 import WakeSystem
 

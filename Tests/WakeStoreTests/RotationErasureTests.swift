@@ -2,7 +2,6 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
 import WakeStore
 import WakeSystem
 

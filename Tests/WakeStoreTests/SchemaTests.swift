@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
 import WakeStore
+import WakeSystem
 
 @Suite("The database is what the policy says it is", .timeLimit(.minutes(5)))
 struct SchemaTests {

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
 import WakeStore
+import WakeSystem
 
 @Suite("One process per store", .timeLimit(.minutes(5)))
 struct SecondOpenerTests {

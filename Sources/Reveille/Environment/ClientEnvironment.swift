@@ -1,7 +1,6 @@
 import Synchronization
 package import WakeFetch
 import WakeModel
-private import WakeSodium
 import WakeSystem
 
 /// The client's way to the outside: a network, two clocks, sleep and randomness.

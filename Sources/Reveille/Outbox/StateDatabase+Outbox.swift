@@ -1,6 +1,5 @@
 import FoundationEssentials
 import WakeFeed
-import WakeSQLite
 import WakeSystem
 
 /// Matches and warnings that wait for their delivery, and tombstones of delivered matches.

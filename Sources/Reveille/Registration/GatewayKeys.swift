@@ -1,7 +1,6 @@
 import Synchronization
 import WakeFeed
 import WakeFetch
-import WakeOblivious
 import WakeSystem
 
 /// The keys of the service's gateway (RFC 9458), fetched from beside the feed's head, where they

@@ -1,6 +1,5 @@
 import WakeFetch
 import WakeModel
-import WakeOblivious
 import WakeSystem
 
 /// A carrier of registrations that shows no address: requests to the service are encapsulated for

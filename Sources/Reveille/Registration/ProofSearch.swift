@@ -1,6 +1,5 @@
 import Synchronization
 import WakeModel
-import WakeSodium
 
 /// The search for a proof of work, beside everything else that the client does.
 final class ProofSearch: Sendable {

@@ -1,5 +1,4 @@
 package import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The distributor that brings this profile's pushes, and its random name for the profile.

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import WakeFeed
-import WakeSQLite
 import WakeSystem
 
 /// The table `state`: bytes, or a value as JSON, and the bytes in it that are secret.

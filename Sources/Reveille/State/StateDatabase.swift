@@ -1,7 +1,6 @@
 private import Glibc
 import WakeFeed
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The client's durable state in one SQLite file, with one owner and one thread.

@@ -1,4 +1,3 @@
-import WakeSQLite
 import WakeSystem
 
 /// The first 100 bytes of the file (sqlite.org/fileformat2.html §1.3).

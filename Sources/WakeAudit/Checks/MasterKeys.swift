@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The service's key file, 120 bytes: `KeyFile`, defined again because ``Audit`` shares no code.

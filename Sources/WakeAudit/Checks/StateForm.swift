@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The declared form of a small file, byte by byte: `'` stands for a quotation mark, `(...)?` and

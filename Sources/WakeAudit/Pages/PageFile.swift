@@ -1,5 +1,5 @@
 private import Glibc
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 /// An audited file, read page by page and never mapped, in windows: while one lasts, the service

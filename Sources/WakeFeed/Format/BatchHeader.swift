@@ -1,5 +1,4 @@
-private import WakeModel
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// The first 256 bytes of a batch: signed, with the hash of the payload that follows.

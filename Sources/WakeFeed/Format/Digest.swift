@@ -1,5 +1,4 @@
 package import WakeModel
-private import WakeSodium
 import WakeSystem
 
 /// 16 random bytes, not all zero, that make the same item's digests of two batches unlinkable.

@@ -1,4 +1,4 @@
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// The encoding of a head; offsets as in FEED.md.

@@ -1,5 +1,4 @@
-private import WakeModel
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// The public key a feed is verified with; apps ship with it.

@@ -1,4 +1,4 @@
-internal import WakeSodium
+internal import WakeModel
 import WakeSystem
 
 /// The keys that have signed a feed, in their order: the contents of the file `keys`. Each key but

@@ -1,5 +1,4 @@
 internal import WakeModel
-private import WakeSodium
 import WakeSystem
 
 /// A publisher's note to the holders of a secret, padded: `crypto_secretbox`, its nonce in front,

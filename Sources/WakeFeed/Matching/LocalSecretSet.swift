@@ -1,6 +1,5 @@
 private import Synchronization
 package import WakeModel
-private import WakeSodium
 public import WakeSystem
 
 /// A secret of this device, searched for in the feed. It never leaves the device.

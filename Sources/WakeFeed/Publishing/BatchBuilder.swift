@@ -1,5 +1,4 @@
 internal import WakeModel
-internal import WakeSodium
 import WakeSystem
 
 /// A builder of batches from items: shuffled, split, padded with decoys, sorted, signed.

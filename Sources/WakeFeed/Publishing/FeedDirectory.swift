@@ -1,5 +1,5 @@
 private import Glibc
-package import WakeSodium
+package import WakeModel
 internal import WakeSystem
 
 /// A feed's directory. Any of the feed's keys leads to all; times are seconds since 1970.

@@ -1,5 +1,4 @@
 internal import WakeModel
-private import WakeSodium
 import WakeSystem
 
 /// The published inputs and their batches: a publish repeated after a crash changes nothing. A

@@ -1,5 +1,4 @@
-private import WakeModel
-package import WakeSodium
+package import WakeModel
 private import WakeSystem
 
 /// The file with a feed's signing key: the 32-byte seed in base64url, for its owner alone.

@@ -1,5 +1,4 @@
 internal import WakeModel
-internal import WakeSodium
 import WakeSystem
 
 /// The log of all heads that a feed's publisher signed, as files of its directory: an RFC 6962 tree

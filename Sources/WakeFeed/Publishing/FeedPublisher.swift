@@ -1,5 +1,5 @@
 private import Glibc
-package import WakeSodium
+package import WakeModel
 private import WakeSystem
 
 /// A publisher into a feed's directory; times are seconds since 1970. A crash at any moment leaves

@@ -1,4 +1,4 @@
-private import WakeSodium
+private import WakeModel
 private import WakeSystem
 
 /// A change of a feed's key: the new key in a file, the file `keys`, the head signed by the new

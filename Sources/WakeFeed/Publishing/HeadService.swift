@@ -1,4 +1,4 @@
-internal import WakeSodium
+internal import WakeModel
 import WakeSystem
 
 /// The way of a signed head to the feed's clients: into the log, past the witnesses, into the files

@@ -1,5 +1,5 @@
 private import Glibc
-internal import WakeSodium
+internal import WakeModel
 internal import WakeSystem
 
 /// A publisher's exclusive access to the directory: its lock, and the head at that time.

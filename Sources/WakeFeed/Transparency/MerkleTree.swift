@@ -1,5 +1,4 @@
-private import WakeModel
-internal import WakeSodium
+internal import WakeModel
 import WakeSystem
 
 /// A hash of a Merkle tree: SHA-256.

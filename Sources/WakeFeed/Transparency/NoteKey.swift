@@ -1,5 +1,4 @@
-internal import WakeModel
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// A key that signatures of notes are verified with: name, key ID, algorithm and public key

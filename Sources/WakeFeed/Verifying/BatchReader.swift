@@ -1,4 +1,4 @@
-private import WakeSodium
+private import WakeModel
 package import WakeSystem
 
 /// A verifier of one batch that also searches it, in a single pass over chunks of any size.

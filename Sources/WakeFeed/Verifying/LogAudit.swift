@@ -1,5 +1,4 @@
 package import WakeModel
-internal import WakeSodium
 import WakeSystem
 
 /// Something odd in the log of a feed's heads, which only its publisher can have put there.

@@ -1,4 +1,4 @@
-private import WakeSodium
+private import WakeModel
 import WakeSystem
 
 /// A reader of a payload: hashes, decodes and searches it in windows that fit a processor's cache.

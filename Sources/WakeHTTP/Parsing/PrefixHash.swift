@@ -1,4 +1,4 @@
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 /// The address of a client; it lives only until its `PrefixHash` is computed.

@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// A message of Web Push, encrypted for one app (RFC 8291): neither the push service nor anybody on

@@ -2,7 +2,6 @@ package import Glibc
 package import WakeHTTP
 import WakeModel
 package import WakePush
-package import WakeRelay
 package import WakeStore
 import WakeSystem
 

@@ -1,7 +1,6 @@
 private import WakeFeed
 package import WakeModel
 import WakePush
-import WakeRelay
 
 extension ConfigurationParser {
     /// A key of the file: its setter, and the words about it in messages and reveille.conf(5).

@@ -1,6 +1,5 @@
 package import WakeModel
 import WakePush
-import WakeRelay
 
 /// Reads the configuration file of the service.
 package struct ConfigurationParser {

@@ -1,7 +1,6 @@
 import Synchronization
 import WakeModel
 import WakePush
-import WakeRelay
 import WakeSystem
 
 /// The settings in force and the gateways made of them, which a reload replaces as a whole.

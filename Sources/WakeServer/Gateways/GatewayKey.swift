@@ -1,6 +1,5 @@
 private import WakeModel
 private import WakePush
-private import WakeSodium
 private import WakeSystem
 
 /// The keys that an installation makes for itself: no account is behind them.

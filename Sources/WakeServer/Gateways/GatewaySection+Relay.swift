@@ -1,7 +1,6 @@
 import WakeFetch
 import WakeModel
 import WakePush
-import WakeRelay
 import WakeSystem
 
 extension GatewaySection {

@@ -1,6 +1,5 @@
 import WakeModel
 import WakePush
-import WakeRelay
 import WakeSystem
 
 /// One section of the configuration that turns push services on: its keys and its gateways.

@@ -1,6 +1,5 @@
 package import WakeModel
 import WakePush
-import WakeSodium
 import WakeSystem
 
 package enum Gateways {

@@ -1,5 +1,5 @@
+package import WakeFetch
 import WakeModel
-package import WakeOblivious
 package import WakeSystem
 
 /// The files of a gateway's keys, as the section `[oblivious]` names them.

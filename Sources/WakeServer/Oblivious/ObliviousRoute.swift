@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
+import WakeFetch
 import WakeHTTP
 import WakeModel
-import WakeOblivious
 import WakeSystem
 
 /// The gateway of Oblivious HTTP (RFC 9458): `POST /v1/oblivious` takes a registration request that

@@ -1,7 +1,6 @@
 import Synchronization
 import WakeHTTP
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The rule of the admin listener: programs of the operator may ask, web pages may not.

@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// Makes challenges and knows them again, without a memory of them: 4 bytes of time, 1 of bits, and

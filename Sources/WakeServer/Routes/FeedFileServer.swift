@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 import WakeFeed
+import WakeFetch
 import WakeHTTP
-import WakeOblivious
 import WakeSystem
 
 /// The feed's files: head and keys from memory, read again when they were replaced, the batches

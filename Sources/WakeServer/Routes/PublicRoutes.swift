@@ -1,7 +1,6 @@
 import WakeHTTP
 import WakeModel
 import WakePush
-import WakeRelay
 import WakeStore
 import WakeSystem
 

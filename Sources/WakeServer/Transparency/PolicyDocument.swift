@@ -1,5 +1,4 @@
 package import WakeModel
-private import WakeSodium
 import WakeSystem
 
 /// The parts of `Policy/privacy.json`, a Fides manifest, that other texts are made from.

@@ -1,6 +1,5 @@
 import WakeHTTP
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The privacy page, `GET /`, made from the policy in force and the public counters, in the

@@ -1,6 +1,5 @@
 private import Glibc
 package import WakeModel
-private import WakeSodium
 package import WakeSystem
 
 /// The running program as it names itself: an honest operator's claim, which anybody can compare

@@ -1,5 +1,4 @@
 package import WakeModel
-package import WakeSodium
 import WakeSystem
 
 /// The keys of one generation. Destroying the master destroys every remnant of its rows.

@@ -1,6 +1,5 @@
 private import Glibc
-import WakeModel
-package import WakeSodium
+package import WakeModel
 import WakeSystem
 
 /// The master keys of both generations, whose files are named by their numbers.

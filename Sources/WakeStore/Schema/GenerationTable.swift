@@ -1,6 +1,5 @@
 import WakeModel
-import WakeSQLite
-import WakeSodium
+import WakeSystem
 
 /// The tables of one generation's file with its keys and its statements, compiled once.
 final class GenerationTable {

@@ -1,6 +1,5 @@
 import WakeModel
-package import WakeSQLite
-import WakeSystem
+package import WakeSystem
 
 /// The tables of a generation's file, to the letter: opaque columns of fixed size, no other.
 package enum StoreSchema {

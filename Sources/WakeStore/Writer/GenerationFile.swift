@@ -1,6 +1,5 @@
 private import Glibc
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The open file of one generation with its write-ahead log; on the writer's thread.

@@ -1,7 +1,6 @@
 private import Glibc
 private import Synchronization
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The open files of a store, one a generation, with the keys in force and the reserve; on the

@@ -1,7 +1,6 @@
 private import Dispatch
 private import Glibc
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// A rotation: makes an empty file for the next generation, replaces the keys, which destroys those

@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The statements of a batch, run in order inside the open transactions.

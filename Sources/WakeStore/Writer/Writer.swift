@@ -1,5 +1,4 @@
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 /// The writer's loop: whatever arrives while a batch is flushed makes up the next one.

@@ -3,7 +3,6 @@ import WakeCommand
 import WakeFeed
 import WakeModel
 import WakeServer
-import WakeSodium
 import WakeStore
 import WakeSystem
 

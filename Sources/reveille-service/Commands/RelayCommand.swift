@@ -1,8 +1,7 @@
 import WakeCommand
 import WakeModel
-import WakeRelay
+import WakePush
 import WakeServer
-import WakeSodium
 import WakeSystem
 
 /// `reveille relay`: the self-hosted installations whose wake-ups a running service passes on.

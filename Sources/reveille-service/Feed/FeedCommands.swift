@@ -4,7 +4,6 @@ import WakeFeed
 import WakeFetch
 import WakeModel
 import WakeServer
-import WakeSodium
 import WakeSystem
 
 /// `reveille feed …`: the publisher's side of the feed.

@@ -4,7 +4,6 @@ import WakeFetch
 import WakeHTTP
 import WakeModel
 import WakeServer
-import WakeSodium
 import WakeSystem
 
 /// `reveille feed verify`: the whole feed as a new client sees it, from a directory or a URL.

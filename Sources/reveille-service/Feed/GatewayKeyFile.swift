@@ -1,9 +1,8 @@
 import WakeCommand
 import WakeFeed
+import WakeFetch
 import WakeModel
-import WakeOblivious
 import WakeServer
-import WakeSodium
 import WakeSystem
 
 /// The keys of the service's gateway beside the head that names them, so that clients fetch both

@@ -1,8 +1,8 @@
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakeServer
 import WakeSystem
-import WakeWitness
 
 /// `reveille witness`: a witness of other feeds and logs, in a directory of its own.
 enum WitnessCommands {

@@ -2,7 +2,6 @@ import WakeCommand
 import WakeHTTP
 import WakeServer
 import WakeSystem
-import WakeWitness
 
 /// `reveille witness serve`: the daemon of a witness.
 enum WitnessServeCommand {

@@ -2,9 +2,8 @@ private import Foundation
 private import Glibc
 import TestSupport
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// Broadcasts end to end, for each gateway, and registrations beside one.
 enum BroadcastRows {

@@ -2,7 +2,6 @@ private import Glibc
 import TestSupport
 import WakeFeed
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 /// The feed: publishing, and a client's checks.

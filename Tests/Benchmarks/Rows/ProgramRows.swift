@@ -1,9 +1,8 @@
 private import Foundation
 private import Glibc
 import TestSupport
+import WakeFetch
 import WakeModel
-import WakeOblivious
-import WakeSodium
 import WakeSystem
 
 /// The programs themselves: their start; and what oblivious requests cost a gateway.

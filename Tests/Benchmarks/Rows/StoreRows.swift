@@ -2,8 +2,6 @@ private import Glibc
 private import Synchronization
 import TestSupport
 import WakeModel
-import WakeSQLite
-import WakeSodium
 import WakeStore
 import WakeSystem
 

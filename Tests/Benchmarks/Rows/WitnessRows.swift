@@ -3,7 +3,7 @@ import Reveille
 import TestSupport
 import WakeFeed
 import WakeFetch
-import WakeSodium
+import WakeModel
 
 /// What a policy of witnesses costs a client.
 enum WitnessRows {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
+import WakeSystem
 
 /// What is left of the instance token once the service acknowledged that it forgot.
 @Suite("Unregistered, no byte is left", .timeLimit(.minutes(5)))

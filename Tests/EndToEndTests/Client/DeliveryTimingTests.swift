@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeSQLite
+import WakeSystem
 
 /// A program for `--on-match` that starts, says so, and ends only when it is released.
 private final class BlockedProgram: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeSQLite
+import WakeSystem
 
 @Suite("Profiles of one user", .timeLimit(.minutes(5)))
 struct ProfileTests {

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeSQLite
+import WakeSystem
 
 @Suite("What a running client tells its service manager", .timeLimit(.minutes(5)))
 struct SupervisionTests {

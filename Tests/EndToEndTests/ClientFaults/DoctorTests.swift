@@ -2,7 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
 import WakeSystem
 
 @Suite("reveille-client doctor", .timeLimit(.minutes(5)))

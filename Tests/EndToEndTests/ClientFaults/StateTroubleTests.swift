@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeSQLite
+import WakeSystem
 
 @Suite("Every trouble with the state ends as it should", .timeLimit(.minutes(5)))
 struct StateTroubleTests {

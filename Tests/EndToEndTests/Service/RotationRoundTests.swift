@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeSodium
+import WakeModel
 import WakeSystem
 
 /// A round of pushes walks both files; a rotation exchanges them. Neither may come into the other.

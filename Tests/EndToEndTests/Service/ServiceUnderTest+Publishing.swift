@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-import WakeSQLite
+import WakeSystem
 
 extension ServiceUnderTest {
     /// Publishes secrets (hexadecimal) with a note for each, and waits for the end.

@@ -2,7 +2,7 @@ import CSQLite
 import Glibc
 import Synchronization
 import Testing
-import WakeSQLite
+import WakeSystem
 
 /// The writes of SQLite to the files of simulated devices: a test decides which of them fail.
 enum StateWrites {

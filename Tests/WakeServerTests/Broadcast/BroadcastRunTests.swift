@@ -4,7 +4,6 @@ import Testing
 import WakeHTTP
 import WakeModel
 import WakePush
-import WakeSodium
 import WakeStore
 
 @testable import WakeServer

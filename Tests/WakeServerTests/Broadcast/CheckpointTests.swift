@@ -3,7 +3,6 @@ import Glibc
 import TestSupport
 import Testing
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeServer

@@ -5,7 +5,6 @@ import Testing
 import WakeFeed
 import WakeModel
 import WakePush
-import WakeSodium
 import WakeSystem
 
 @testable import WakeServer

@@ -1,7 +1,6 @@
 import TestSupport
 import Testing
 import WakeModel
-import WakeSodium
 import WakeStore
 import WakeSystem
 

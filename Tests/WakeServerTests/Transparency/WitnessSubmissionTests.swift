@@ -5,7 +5,6 @@ import Testing
 import WakeFeed
 import WakeFetch
 import WakeModel
-import WakeSodium
 import WakeSystem
 
 @testable import WakeServer

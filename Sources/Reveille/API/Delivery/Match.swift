@@ -1,6 +1,6 @@
 public import ReveilleHandlers
 public import WakeFeed
-import WakeSodium
+import WakeModel
 public import WakeSystem
 
 /// A published item that belongs to one of the local secrets.

@@ -2,7 +2,6 @@ import Dispatch
 import Glibc
 import WakeModel
 import WakePush
-import WakeSodium
 import WakeSystem
 
 /// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM

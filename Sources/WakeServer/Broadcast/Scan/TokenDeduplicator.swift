@@ -1,6 +1,5 @@
 package import WakeModel
 import WakePush
-import WakeSodium
 package import WakeStore
 import WakeSystem
 
