@@ -22,7 +22,7 @@ package struct SetupError: Error, Sendable, Equatable {
 
     init(_ error: PushEngineError, section: String) {
         let key = if case .authorityFile = error { "ca: " } else { "" }
-        self.init("[\(section)] \(key)\(error.message)", .gateway)
+        self.init("[\(section)] \(key)\(error.message)")
     }
 }
 
@@ -40,8 +40,11 @@ struct OpenedParts {
     ) throws(SetupError) {
         budget = try DescriptorBudget(configuration)
         token = try configuration.readAdminToken()
-        gateways = try GatewaySet(configuration, keeping: former) { service, _ in
-            log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
+        gateways = try mapError({ SetupError($0.message, .gateway, isOptional: $0.isOptional) }) {
+            () throws(SetupError) in
+            try GatewaySet(configuration, keeping: former) { service, _ in
+                log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
+            }
         }
         remote = try configuration.remoteHead()
         ring = try configuration.obliviousKeys()

@@ -23,6 +23,8 @@ enum TreeProperty {
         let pages = (input.count + pageBytes - 1) / pageBytes
         guard (1...mostPages).contains(pages) else { return false }
         let bytes = input + [UInt8](repeating: 0, count: pages * pageBytes - input.count)
+        // The audit ends at a header that is none.
+        guard FileHeader(Array(bytes.prefix(100))) != nil else { return false }
         defer { unsafe unlink(path) }
         let (walk, rows) = try walked(bytes)
         let findings = walk.findings

@@ -80,7 +80,7 @@ struct LogVocabularyTests {
 
     @Test("a witness's events are those of the policy, and the client has none")
     func others() throws {
-        let written = try source("WakeWitness/WitnessLog.swift")
+        let written = try source("WakeServer/Witnesses/WitnessLog.swift")
             .matches(of: /"(?:error|info) ([a-z-]+)[ "]/).map { String($0.1) }
         #expect(try Set(written) == Set(declared("reveille-witness").map(\.name)))
         #expect(try declared("reveille-client").isEmpty)

@@ -323,7 +323,7 @@ extension BehaviourTests {
     }
 
     @Test(
-        "requests: a wake within a check shows no match, however long its handler takes, if it ends",
+        "requests: a wake within a check shows no match, however long its handler takes",
         arguments: [.zero, .milliseconds(1500), .seconds(3), nil] as [Duration?])
     func wokenWithin(work: Duration?) throws {
         let plain = try Self.wokenWithin(isMatching: false, work: work)

@@ -107,6 +107,7 @@ struct StateMachineTests {
         var health = FeedHealth(startingAt: 0)
         let day: Int64 = 86_400
         for hour in 0..<240 {
+            health.checkBegan(now: Int64(hour) * 3600)
             health.headVerified(now: Int64(hour) * 3600)
             let warning = health.silence(now: Int64(hour) * 3600, unchecked: 3...5)
             let isDue = hour == 48 || hour == 168
@@ -116,5 +117,18 @@ struct StateMachineTests {
         // A clock that was set back counts from there.
         #expect(health.silence(now: -5 * day, unchecked: 3...5) == nil)
         #expect(health.checked == -5 * day)
+    }
+
+    @Test("a device that was off for days warns only after six hours of trying")
+    func wasOff() {
+        var health = FeedHealth(startingAt: 0)
+        health.checkBegan(now: 0)
+        health.checkCompleted(now: 0)
+        let on: Int64 = 3 * 86_400
+        #expect(health.silence(now: on, unchecked: 3...5) == nil)
+        health.checkBegan(now: on)
+        health.headVerified(now: on)
+        #expect(health.silence(now: on + 6 * 3600 - 1, unchecked: 3...5) == nil)
+        #expect(health.silence(now: on + 6 * 3600, unchecked: 3...5) != nil)
     }
 }

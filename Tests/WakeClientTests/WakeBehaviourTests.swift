@@ -170,7 +170,7 @@ extension BehaviourTests {
             let gaps = zip(headFetches, headFetches.dropFirst()).map { $1 - $0 }
             #expect(gaps.count >= 28)
             for gap in gaps {
-                #expect(gap > .seconds(shortest - 1) && gap < .seconds(longest + 2), "\(asked)")
+                #expect(gap > .seconds(shortest - 2) && gap < .seconds(longest + 3), "\(asked)")
             }
             let isRandom = Set(gaps.map(\.wholeSeconds)).count > gaps.count / 2
             #expect(isRandom == (shortest < longest))

@@ -199,8 +199,8 @@ extension ClientError.TLSFault {
     fileprivate var hint: String {
         switch self {
         case .handshake:
-            "TLS 1.2 or 1.3 is needed: are address and port right? a server that has neither must be "
-                + "updated by its operator"
+            "TLS 1.2 or 1.3 is needed: are address and port right? a server that has neither must "
+                + "be updated by its operator"
         case .expired: "is this device's clock right? else the server's operator must renew it"
         case .notYetValid: "this device's clock is behind: timedatectl set-ntp true"
         case .otherName:

@@ -2,19 +2,21 @@ import Synchronization
 import WakeFetch
 import WakeSystem
 
-/// The requests of a client's checks, each at a time that nothing on this device decides: a multiple
-/// of a fixed time after the answer before it. To store an answer takes longer when there is a match
-/// in it, or was in one before, and an observer of the line must not learn that from the time of the
-/// next request, also of the next check.
+/// The requests of a client's checks, each at a time that nothing on this device decides: a
+/// multiple of a fixed time after the answer before it. To store an answer takes longer when there
+/// is a match in it, or was in one before, and an observer of the line must not learn that from the
+/// time of the next request, also of the next check.
 final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to store an answer.
     static let step = Duration.milliseconds(100)
-    /// Of the first request of a check: longer than it takes, as a rule, to record and wipe what the
-    /// check before has left, and to read thousands of secrets. No connection is open that long.
+    /// Of the first request of a check: longer than it takes, as a rule, to record and wipe what
+    /// the check before has left, and to read thousands of secrets. No connection is open that
+    /// long.
     static let firstStep = Duration.seconds(1)
 
     private struct Pace {
-        /// The arrival of the last bytes of an answer, by the clock of uptime; nil before the first.
+        /// The arrival of the last bytes of an answer, by the clock of uptime; nil before the
+        /// first.
         var lastArrival: Duration?
         var isFirst = false
         /// When the check was to begin; nil for one that only a person or an app asks for.

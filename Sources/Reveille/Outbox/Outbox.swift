@@ -5,9 +5,9 @@ import WakeSystem
 /// Delivery to the app: at least once, in the order found, with a back-off per match. A handler is
 /// called; loops over events ask.
 ///
-/// What is recorded of a delivery, and wiped after it, takes time that the line must not show: while
-/// a cycle runs, nothing of that happens, and at its end all of it, at the same place whatever was
-/// delivered.
+/// What is recorded of a delivery, and wiped after it, takes time that the line must not show:
+/// while a cycle runs, nothing of that happens, and at its end all of it, at the same place
+/// whatever was delivered.
 final class Outbox {
     private let profile: ProfileState
     /// nil when loops over events receive matches and warnings.

@@ -125,8 +125,8 @@ final class ProfileState {
         (record, saved) = (next, next)
     }
 
-    /// A check begins: what lasts from now on is the feed's fault, and not that of a device that was
-    /// off. Saved with what the check brings, or at its end.
+    /// A check begins: what lasts from now on is the feed's fault, and not that of a device that
+    /// was off. Saved with what the check brings, or at its end.
     func checkBegan(now: Int64) { record.health.checkBegan(now: now) }
 
     /// Warns when nothing was completely checked for days.

@@ -70,7 +70,6 @@ final class PageFile {
     var isWindowOver: Bool { isHeld && SystemClock.monotonicNanoseconds >= windowEnd }
 
     /// - Parameter read: changes nothing but what it returns: it is called again where the file
-    ///   changed meanwhile.
     /// - Throws: `changing` when the file never rests, or its service came or ended.
     func window<Result>(
         _ read: () throws(AuditFailure) -> Result
@@ -130,9 +129,9 @@ final class PageFile {
         return status.identity
     }
 
-    /// The lock that the service takes while it copies (flock(2)). Where it is taken and the service
-    /// does not even wait, the file is at rest, and whatever is written in the next quarter of a
-    /// second is written behind the lock.
+    /// The lock that the service takes while it copies (flock(2)). Where it is taken and the
+    /// service does not even wait, the file is at rest, and whatever is written in the next quarter
+    /// of a second is written behind the lock.
     private func lock() throws(AuditFailure) {
         SystemClock.sleep(until: gapEnd)
         let end = SystemClock.monotonicNanoseconds + Self.patience

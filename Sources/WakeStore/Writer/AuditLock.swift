@@ -3,8 +3,9 @@ import WakeSystem
 
 /// Keeps an audit from reading a file while the log is copied into it. An audit that reads holds a
 /// lock (flock(2)), for which the copy waits, but not for longer than an audit may read; one that
-/// holds it longer is hardly waited for again until it has given it back. A mark (fcntl(2), a locked
-/// byte) says to audits that a copy waits or is at work, lock or not: none begins to read then.
+/// holds it longer is hardly waited for again until it has given it back. A mark (fcntl(2), a
+/// locked byte) says to audits that a copy waits or is at work, lock or not: none begins to read
+/// then.
 struct AuditLock {
     private let file: OpenFile
     private var isOverdue = false

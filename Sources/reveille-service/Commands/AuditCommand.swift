@@ -43,8 +43,9 @@ enum AuditCommand {
             reported. It needs no keys.
 
             --tell hands the verdict and the SHA-256 of the files, if any, the older one first, no
-            date, to the service that runs here (its admin socket is found by --config); GET / shows them
-            until it is restarted. When it cannot be reached, a clean audit ends with 75.
+            date, to the service that runs here (its admin socket is found by --config); GET /
+            shows them until it is restarted. When it cannot be reached, a clean audit ends with
+            75.
 
             --program asks the service that runs here for the SHA-256 of its program, and compares
             it with the file's; GET /v1/policy tells the public the same. Deploy/reproduce builds

@@ -18,7 +18,7 @@ struct RotationRoundTests {
         let client = try LoopbackClient(path: pushing.path("admin.sock"))
         let body = String(decoding: try client.exchange("GET", "/v1/rotation").body, as: UTF8.self)
         return try #require(
-            Int(try ServiceUnderTest.word(after: "{\"generation\":", in: body).prefix { $0 != "," })
+            Int(try ServiceUnderTest.word(after: "\"generation\":", in: body).prefix { $0 != "," })
         )
     }
 
