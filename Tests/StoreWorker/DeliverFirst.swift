@@ -13,11 +13,17 @@ import WakeFetch
 enum DeliverFirst {
     private final class Program: MatchHandler {
         private let words: [String]
+        private let state = Mutex((starts: 0, endings: 0))
 
         init(_ words: [String]) { self.words = words }
 
+        var starts: Int { state.withLock { $0.starts } }
+        var isRunning: Bool { state.withLock { $0.starts > $0.endings } }
+
         func didFind(_ match: Match) async {
+            state.withLock { $0.starts += 1 }
             _ = await Subprocess(words, adding: [], input: match.noteBytes).run(for: .seconds(600))
+            state.withLock { $0.endings += 1 }
         }
 
         func didWarn(_ warning: Warning) async {}
@@ -26,7 +32,7 @@ enum DeliverFirst {
     /// libcurl, but with delivery first.
     private final class Transport: ClientTransport {
         private let fetcher: Fetcher
-        private let client: Mutex<WakeClient?>
+        private let client: Mutex<(client: WakeClient, program: Program)?>
 
         init(_ configuration: FetchConfiguration, keepsOpen: Bool) throws(FetchError) {
             var configuration = configuration
@@ -35,9 +41,22 @@ enum DeliverFirst {
             client = Mutex(nil)
         }
 
-        func deliver(of client: WakeClient) { self.client.withLock { $0 = client } }
+        func deliver(of client: WakeClient, to program: Program) {
+            self.client.withLock { $0 = (client, program) }
+        }
 
-        private func deliver() async { try? await client.withLock { $0 }?.deliver() }
+        /// Waits until the program has ended, if it does so within four seconds. The library records that only behind the check, so
+        /// that its own call does not return before.
+        private func deliver() async {
+            guard let (client, program) = client.withLock({ $0 }) else { return }
+            guard await client.status.matchesToDeliver > 0 else { return }
+            let starts = program.starts
+            Task { try? await client.deliver() }
+            // One that was delivered and not recorded yet does not start again.
+            for _ in 0..<40 where program.starts == starts { poll(nil, 0, 5) }
+            // Some are held until the story is over.
+            for _ in 0..<800 where program.isRunning { poll(nil, 0, 5) }
+        }
 
         func fetch(
             _ request: FetchRequest,
@@ -67,10 +86,10 @@ enum DeliverFirst {
             cacheDirectory: words[0] + "/cache")
         let secrets = SecretDirectory(stateDirectory: words[0])
         do {
+            let program = Program(Array(words[5...]))
             let client = try WakeClient(
-                configuration, secrets: secrets, handler: Program(Array(words[5...])),
-                environment: environment)
-            made.withLock { $0 }?.deliver(of: client)
+                configuration, secrets: secrets, handler: program, environment: environment)
+            made.withLock { $0 }?.deliver(of: client, to: program)
             if isRunning {
                 try await client.run()
             } else {

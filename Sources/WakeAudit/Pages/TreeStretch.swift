@@ -29,16 +29,20 @@ struct TreeStretch {
     /// Whether the tree is one without rowids: that of its root.
     private var isIndex: Bool?
     /// How far down the leaves are: that of the first.
-    private var leafDepth: Int?
+    private(set) var leafDepth: Int?
 
     /// btree.c: `BTCURSOR_MAX_DEPTH`
     static let deepest = 20
 
-    /// - Parameter after: the last row of the window before; empty at the beginning.
+    /// - Parameters:
+    ///   - after: the last row of the window before; empty at the beginning.
+    ///   - leafDepth: of earlier windows, if the file is as it was.
     init(
-        _ root: UInt32, in file: PageFile, _ form: RecordLayout?, after: [UInt8], map: PageMap
+        _ root: UInt32, in file: PageFile, _ form: RecordLayout?, after: [UInt8], leafDepth: Int?,
+        map: PageMap
     ) throws(AuditFailure) {
         (self.file, self.form, self.after, self.map) = (file, form, after, map)
+        self.leafDepth = leafDepth
         _ = try visit(root, depth: 0, isFresh: after.isEmpty)
     }
 

@@ -38,10 +38,14 @@ struct TreeWalk {
         root: UInt32, _ rule: Rule, _ reader: inout Reader
     ) throws(AuditFailure) {
         var after: [UInt8] = []
+        var leaves: (depth: Int?, state: UInt32) = (nil, 0)
         while true {
-            let stretch = try file.window { [file, after, map] () throws(AuditFailure) in
-                try TreeStretch(root, in: file, rule.form, after: after, map: map)
+            let stretch = try file.window { [file, after, leaves, map] () throws(AuditFailure) in
+                try TreeStretch(
+                    root, in: file, rule.form, after: after,
+                    leafDepth: leaves.state == file.state ? leaves.depth : nil, map: map)
             }
+            leaves = (stretch.leafDepth, file.state)
             findings.merge(stretch.findings)
             for number in stretch.reached { map.mark(number, file.state) }
             for page in stretch.pages where page.isFresh {
