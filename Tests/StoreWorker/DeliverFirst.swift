@@ -45,8 +45,8 @@ enum DeliverFirst {
             self.client.withLock { $0 = (client, program) }
         }
 
-        /// Waits until the program has ended, if it does so within four seconds. The library records that only behind the check, so
-        /// that its own call does not return before.
+        /// Waits until the program has ended, if it does so within four seconds. The library
+        /// records that only behind the check, so that its own call does not return before.
         private func deliver() async {
             guard let (client, program) = client.withLock({ $0 }) else { return }
             guard await client.status.matchesToDeliver > 0 else { return }
