@@ -21,7 +21,7 @@ struct PageTests {
         }
     }
 
-    private static let hasGap: @Sendable (BTreePage) -> Bool = { page in
+    static let hasGap: @Sendable (BTreePage) -> Bool = { page in
         page.kind == .indexLeaf && 1...4 ~= page.cells.count && page.gap.count > 900
     }
     private static let hasFreeblock: @Sendable (BTreePage) -> Bool = { !$0.freeblocks.isEmpty }
