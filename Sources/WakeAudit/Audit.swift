@@ -89,7 +89,7 @@ package struct Audit {
         if !facts.isWalked, keyFile != nil { unseen.insert(.keys) }
         var unasked: Set<AuditCheck> = []
         if keyFile == nil { unasked.insert(.keys) }
-        // What SQLite's check sees, the audit's own walk has seen as well.
+        // The audit's own walk has looked at everything that SQLite's check looks at.
         if facts.hasHeaders, !facts.isAtRest { unasked.insert(.integrity) }
         if log == nil { unasked.insert(.logs) }
         return AuditReport(

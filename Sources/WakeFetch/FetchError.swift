@@ -12,8 +12,8 @@ package enum FetchError: Error, Sendable, Hashable {
     case addressRefused
     /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
     case network(code: Int32)
-    /// Certificate, host name or handshake. The code is libcurl's; why a certificate was refused is
-    /// told by the numbers of OpenSSL (verify(1)), 0 where only its name was wrong.
+    /// Certificate, host name or handshake. The code is libcurl's; `certificate` is OpenSSL's
+    /// number for a refused certificate (verify(1)), 0 where only the name was wrong.
     case tls(code: Int32, certificate: Int = 0)
     /// The connect, total, low-speed or idle time ran out.
     case timeout

@@ -82,7 +82,7 @@ package enum HTTPServerError: Error, Equatable {
     }
 }
 
-/// What a server counts from its start, none of it about a client.
+/// Counts of a server since its start, none of them about one client.
 package final class HTTPCounters: Sendable {
     package let accepted = Counter("connections_accepted", "connections accepted")
     package let open = Counter("connections", "connections open now", .gauge)

@@ -26,7 +26,8 @@ package struct SetupError: Error, Sendable, Equatable {
     }
 }
 
-/// What a configuration names beside the store and the listeners, opened for a start or a reload.
+/// The parts that a configuration names, opened for a start or a reload; without the store and the
+/// listeners.
 struct OpenedParts {
     let budget: DescriptorBudget
     let token: AdminToken?

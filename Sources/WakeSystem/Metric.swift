@@ -1,7 +1,7 @@
 private import Synchronization
 
-/// What a number for the operator is called, and what it says: in metrics after `reveille_`, and in
-/// `reveille status`. Nothing in it is of one person.
+/// The name and the meaning of a number for the operator, in metrics (after `reveille_`) and in
+/// `reveille status`. No number is about one person.
 package struct Metric: Sendable {
     package enum Kind: String, Sendable { case counter, gauge }
 

@@ -15,7 +15,7 @@ struct ServiceNumbers {
         self.members = members
     }
 
-    /// Those of several services as one.
+    /// The numbers of several services as one.
     init(adding services: [ServiceNumbers]) {
         // A shard that has not read the feed yet knows nothing of its head.
         let heads = services.filter { $0["feed_head_age_seconds"] != -1 }
@@ -35,7 +35,7 @@ struct ServiceNumbers {
         Console.columns(members.sorted { $0.key < $1.key }.map { ($0.key, String($0.value)) })
     }
 
-    /// What has to be mended, of a service or of any that were added up.
+    /// The troubles of a service, or of any of those that were added up.
     var troubles: [Trouble] { Trouble.allCases.filter { self["trouble_\($0.rawValue)"] ?? 0 > 0 } }
 }
 

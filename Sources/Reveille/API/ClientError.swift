@@ -70,7 +70,7 @@ public enum ClientError: Error, Sendable, Equatable {
         case notYetValid = "not-yet-valid"
         /// The certificate is for another name than the server's.
         case otherName = "other-name"
-        /// Nobody whom this device trusts has issued the certificate.
+        /// No authority that this device trusts has issued the certificate.
         case unknownIssuer = "unknown-issuer"
 
         /// By the numbers of libcurl-errors(3) and OpenSSL's x509_vfy.h.

@@ -46,7 +46,7 @@ struct ControlSocket {
 
     /// A client listens in this state directory, and does not answer within 5 s.
     static func hangs(in directory: String) -> Bool {
-        // A request that is none has no effect.
+        // An empty request has no effect.
         LocalSocket.ask(name, in: directory, "", seconds: nil) != nil
             && ask(.status, directory, seconds: 5) == nil
     }

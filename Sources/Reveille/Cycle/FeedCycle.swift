@@ -168,7 +168,7 @@ struct FeedCycle: CycleSource {
             case .gap(let missing):
                 gaps.append(.gap(first: missing.lowerBound, last: missing.upperBound))
             case .stale(let expired):
-                // The server's clock is not signed, and a warning of a clock harms nobody.
+                // The server's clock is not signed; a false warning of a clock does no harm.
                 if let ahead = fetched.serverAhead(of: now), now + ahead <= expired {
                     skew = .clockSkew(.seconds(ahead))
                 } else {

@@ -46,7 +46,7 @@ struct FetchedHead {
         }
     }
 
-    /// The file `keys` was asked for and did not come, or is none.
+    /// The file `keys` was requested and did not come, or is malformed.
     var lacksKeys: Bool {
         guard let keys else { return false }
         guard let bytes = try? keys.get() else { return true }

@@ -10,8 +10,8 @@ final class EventQueue {
     private let returned: ReturnedEvents
     private var matchesOut: Set<MatchID> = []
     private var warningsOut: Set<Int64> = []
-    /// What ended, and is out until that is recorded: after the cycle that runs, and when the disk
-    /// has room. Handed out again at once, it would come without end.
+    /// Deliveries that have ended and are not recorded yet: a cycle is running, or the disk is
+    /// full. They stay out until then: a match handed out again at once would come without end.
     private var unrecorded = Unrecorded()
 
     private struct Unrecorded {

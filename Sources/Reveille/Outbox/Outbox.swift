@@ -5,9 +5,8 @@ import WakeSystem
 /// Delivery to the app: at least once, in the order found, with a back-off per match. A handler is
 /// called; loops over events ask.
 ///
-/// What is recorded of a delivery, and wiped after it, takes time that the line must not show:
-/// while a cycle runs, nothing of that happens, and at its end all of it, at the same place
-/// whatever was delivered.
+/// To record a delivery and to wipe the match takes time that the line must not show. While a cycle
+/// runs, neither happens; at the end of the cycle both do, at the same place in every case.
 final class Outbox {
     private let profile: ProfileState
     /// nil when loops over events receive matches and warnings.
@@ -23,9 +22,9 @@ final class Outbox {
     /// Signalled when a delivery has ended.
     private let ended = AsyncEvent()
     private(set) var isCycling = false
-    /// Those who acknowledged something during the cycle that runs.
+    /// Callers that acknowledged a match during the running cycle.
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    /// What a handler took is recorded by `confirm` alone.
+    /// Only `confirm` records the deliveries to the handler.
     private var awaitsConfirmation = false
     /// Warnings that the state has no room for.
     private var unsavedWarnings: [Warning] = []
@@ -62,14 +61,14 @@ final class Outbox {
 
     func cycleEnded() {
         isCycling = false
-        // What is not recorded for want of room is tried again with the next delivery.
+        // On a full disk the records are tried again with the next delivery.
         try? settle()
         for waiter in waiters { waiter.resume() }
         waiters = []
     }
 
-    /// Records what has ended, and leaves no byte of what was delivered in any file; the end of the
-    /// cycle does, if one runs. Another process that reads, or a full disk, may be in the way: then
+    /// Records the deliveries that have ended, and wipes the delivered matches from every file;
+    /// while a cycle runs, its end does that. A reading process or a full disk may prevent it: then
     /// it is tried again with the next delivery, or in a minute.
     private func settle() throws(ClientError) {
         guard !isCycling else { return }
@@ -77,7 +76,8 @@ final class Outbox {
         if !awaitsConfirmation { try queue.record() }
     }
 
-    /// Returns when what has ended is recorded; what the app does within a cycle waits for none.
+    /// Returns when the ended deliveries are recorded; a call from a handler does not wait for a
+    /// cycle.
     private func settled() async throws(ClientError) {
         if isCycling, !AppCaller.isInCall { await withCheckedContinuation { waiters.append($0) } }
         try settle()
@@ -209,7 +209,7 @@ final class Outbox {
         throw .cancelled
     }
 
-    // MARK: Warnings beside the state
+    // MARK: Warnings without room in the state
 
     /// Reports a full disk, once until a cycle succeeds.
     func reportFullDisk() {

@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// What one window shows of the pages that no walk has reached, in the order of their numbers: each
-/// is free and empty, or in a tree by now, or lost.
+/// Some of the pages that no walk has reached, read in one window in the order of their numbers.
+/// Each is free and empty, or in a tree by now, or lost.
 struct RestOfPages {
     private(set) var findings = AuditFindings()
     /// Of the list of free pages as a whole (sqlite.org/fileformat2.html §1.5).

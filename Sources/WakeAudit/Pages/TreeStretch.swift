@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// What one window shows of a tree, in the order of its keys: the pages and rows behind those that
-/// earlier windows have shown. Only its structure is looked at here; the rest comes later.
+/// A part of a tree, read in one window in the order of its keys: the pages and rows that follow
+/// those of earlier windows. Only the structure is checked here, the contents later.
 struct TreeStretch {
     struct Page {
         let number: UInt32
@@ -52,7 +52,7 @@ struct TreeStretch {
         _ number: UInt32, depth: Int, isFresh: Bool
     ) throws(AuditFailure) -> Bool {
         let reason = fault(number)
-        // Those on the way were reached before.
+        // The pages on the way to the first row were reached before.
         if let reason, isFresh || reason != .pageTwice {
             findings.note(reason)
             return true
@@ -81,7 +81,7 @@ struct TreeStretch {
             findings.note(.pageMalformed)
         }
         let shown = isFresh ? 0 : page.cells.prefix { isShown($0, bytes) }.count
-        // What lies between two rows is shown behind the first of them.
+        // A child between two rows follows the first of them.
         var isChildFresh = isFresh || shown > 0 && id(of: page.cells[shown - 1], bytes) == after
         for cell in page.cells[shown...] {
             if !page.kind.isLeaf {
@@ -154,7 +154,7 @@ struct PageMap {
         Int(number) < states.count ? states[Int(number)] : 0
     }
 
-    /// Why the page is none to go to: it does not exist, or was reached in this state of the file.
+    /// The reason not to read a page: it does not exist, or was reached in this state of the file.
     func fault(_ number: UInt32, in file: PageFile) -> AuditFinding? {
         if number == 0 || number > file.pageCount { return .pageOutside }
         if number == file.lockPage { return .lockPage }

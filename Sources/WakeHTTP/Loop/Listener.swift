@@ -19,8 +19,8 @@ package struct ListenerConfiguration: Sendable {
     package var proxyProtocol: Bool
     /// A path with a bound of its own.
     package var largeBodies: BodyMemoryBudget?
-    /// Connections that this listener has for itself, and the last descriptors with them: nobody
-    /// at another listener can take its places. nil: `HTTPLimits.connections`.
+    /// Connections that this listener has for itself, and the last descriptors with them: clients
+    /// of another listener cannot take them. nil: `HTTPLimits.connections`.
     package var reserved: Int?
     package var handler: RequestHandler
 

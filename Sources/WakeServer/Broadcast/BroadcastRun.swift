@@ -15,7 +15,7 @@ final class BroadcastRun: Sendable {
     let start: BroadcastReport
     private let mustGiveWay: @Sendable (_ hasArrived: Bool, _ isIdle: Bool) async -> Bool
     private let publish: @Sendable (BroadcastReport) -> Void
-    /// What each gateway said last; the first of them speaks for the topics as well.
+    /// The newest report of each gateway; that of the first includes the topics.
     private let reports: Mutex<[BroadcastReport]>
 
     private static let idleInterval = Duration.seconds(1)

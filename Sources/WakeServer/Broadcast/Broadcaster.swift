@@ -314,7 +314,7 @@ package struct BroadcastStart: Codable, Equatable, Sendable {
     package let seconds: Int?
     /// Whether it was asked for already, and waits.
     package let joins: Bool
-    /// The run that goes on, after which it starts.
+    /// The running broadcast, after which it starts.
     package let follows: UInt64?
     /// Seconds for which clients ignore wake-ups; nil when they do not.
     package let paused: Int64?

@@ -16,9 +16,10 @@ package struct ConfigurationParser {
             let isSet = !entry.value.isEmpty && key.set(&configuration, entry.value, directory)
             return isSet ? nil : entry.fault(takes: key.words.takes)
         }
-        for section in GatewaySection.all where file.sectionLines[section.name] != nil {
+        for name in GatewaySection.all.map(\.name)
+        where file.sectionLines[name] != nil && configuration.sections[name] == nil {
             // `reveille check` reports a section that is empty.
-            configuration.sections[section.name, default: [:]].merge([:]) { $1 }
+            configuration.sections[name] = [:]
         }
         return try ConfigurationParser(configuration: configuration, file: file)
             .finished(in: directory)

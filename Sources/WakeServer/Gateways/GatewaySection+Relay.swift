@@ -16,8 +16,7 @@ extension GatewaySection {
         }
         let unusable = SetupError(
             "[\(section)] via: libcurl.so.4 cannot be used\n"
-                + "hint: install the package libcurl4: apt-get install libcurl4",
-            .gateway)
+                + "hint: install the package libcurl4: apt-get install libcurl4")
         return try mapError({ _ in unusable }) { () throws(FetchError) in
             try services.map { service throws(FetchError) in
                 try RelayGateway(service, relay, key: key)

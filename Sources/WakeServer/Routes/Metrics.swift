@@ -23,7 +23,7 @@ package struct Metrics: Sendable {
             + store.all + (http()?.all ?? [])
     }
 
-    /// What the rows read.
+    /// The state that the rows read.
     private struct Moment {
         let metrics: Metrics
         let judgement: HealthMonitor.Judgement
@@ -113,8 +113,8 @@ package struct Metrics: Sendable {
         row("next_broadcast_seconds", "until the next broadcast; -1: not known", .leastKnown) {
             $0.metrics.broadcaster.schedule.secondsToNextStart ?? -1
         },
-        row("run", "broadcast run that goes on, or the last", .least) { $0.report.run },
-        row("run_running", "whether a broadcast run goes on") { $0.report.isRunning ? 1 : 0 },
+        row("run", "number of the running broadcast, or of the last one", .least) { $0.report.run },
+        row("run_running", "whether a broadcast is running") { $0.report.isRunning ? 1 : 0 },
         row("run_permille", "progress of the run", .least) { $0.report.permille },
         row("run_gateways_stopped", "gateways that stopped in it") { $0.report.stopped.count },
         row("run_breakers_tripped", "deletion breakers that tripped") { $0.report.tripped.count },

@@ -29,7 +29,7 @@ extension Response {
             body: .bytes(body))
     }
 
-    /// What the commands read again, see ``AdminJSON``.
+    /// A value that the commands decode, see ``AdminJSON``.
     static func answer(_ value: some Encodable) -> Response { .json(AdminJSON.encode(value)) }
 
     static func text(_ text: String, status: UInt16 = 200) -> Response {

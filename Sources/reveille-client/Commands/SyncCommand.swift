@@ -52,7 +52,7 @@ private struct SyncRun {
             desktop: DesktopNotification(invocation), quiet: isJSON)
         self.isJSON = isJSON
         do throws(CommandFailure) { try handler.checkPrograms() } catch {
-            // Told before there is a match; what is found waits.
+            // Said before there is a match; matches wait until the program can be executed.
             Console().error("reveille-client: \(error.message)")
             if let hint = error.hint { Console().error("hint: \(hint)") }
         }

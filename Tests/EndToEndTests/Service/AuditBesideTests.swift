@@ -48,7 +48,7 @@ struct AuditBesideTests {
         #expect(delete.status == 204)
     }
 
-    @Test("raise no false alarm, whatever goes on, and end with a verdict but for rotations")
+    @Test("raise no false alarm in any case, and end with a verdict unless rotations come")
     func alarms() async throws {
         // No push arrives: a token gets three an hour, and the fourth broadcast would wait.
         let pushing = try await PushingService(.init("--answer-all", "410:Unregistered"))

@@ -22,6 +22,17 @@ struct RotationRoundTests {
         )
     }
 
+    /// A service that was stopped during a broadcast to 400 devices.
+    private func interrupted() async throws -> PushingService {
+        let held = try HeldAnswers(allowing: 100)
+        let pushing = try await PushingService(.init(held, "--latency", "100", "--streams", "20"))
+        try pushing.register((0..<400).map { _ in TestDevice() })
+        try await pushing.startRound()
+        _ = try await pushing.round { $0.accepted >= 50 }
+        #expect(try await pushing.stop(releasing: held) == 0)
+        return pushing
+    }
+
     @Test("a rotation that is wanted during a round waits for its end, and nobody is missed")
     func waits() async throws {
         let held = try HeldAnswers(allowing: 100)
@@ -50,15 +61,8 @@ struct RotationRoundTests {
 
     @Test("a round that was cut short goes on first, although a rotation is due")
     func resumed() async throws {
-        let held = try HeldAnswers(allowing: 100)
-        let pushing = try await PushingService(.init(held, "--latency", "100", "--streams", "20"))
-        let devices = (0..<400).map { _ in TestDevice() }
-        try pushing.register(devices)
-        try await pushing.startRound()
-        _ = try await pushing.round { $0.accepted >= 50 }
-        #expect(try await pushing.stop(releasing: held) == 0)
-        let path = pushing.path("data/rotation")
-        try resealState(path, members: ["asked": "true"])
+        let pushing = try await interrupted()
+        try resealState(pushing.path("data/rotation"), members: ["asked": "true"])
         try await pushing.service.restart()
         _ = try await pushing.service.program.line(containing: "rotated generation=2")
         let said = pushing.service.program.output
@@ -72,13 +76,7 @@ struct RotationRoundTests {
 
     @Test("a checkpoint of another generation is not continued: a new round reaches everyone")
     func otherGeneration() async throws {
-        let held = try HeldAnswers(allowing: 100)
-        let pushing = try await PushingService(.init(held, "--latency", "100", "--streams", "20"))
-        let devices = (0..<400).map { _ in TestDevice() }
-        try pushing.register(devices)
-        try await pushing.startRound()
-        _ = try await pushing.round { $0.accepted >= 50 }
-        #expect(try await pushing.stop(releasing: held) == 0)
+        let pushing = try await interrupted()
         let path = pushing.path("data/checkpoint")
         var bytes = try Files.read(path, limit: 1 << 22)
         // The number of the generation, and the hash of all before.

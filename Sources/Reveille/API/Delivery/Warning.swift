@@ -32,8 +32,8 @@ public enum Warning: Sendable, Equatable {
     /// The cosignatures are older than a head's life, though the head may not be: the witnesses, or
     /// this device's clock.
     case staleCosignature
-    /// The device's clock is so far behind the feed's, or ahead of it by a negative time. Checking
-    /// goes on.
+    /// The device's clock is so far behind the feed's, or ahead of it by a negative time. Checks
+    /// continue.
     case clockSkew(Duration)
     /// For a day nothing but heads without a valid signature.
     case badFeed
