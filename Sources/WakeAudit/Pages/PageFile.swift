@@ -120,7 +120,7 @@ final class PageFile {
     private var isStillHeld: Bool { file.isHeldExclusively == isHeld }
 
     /// Whether the service waits to copy a log, or copies it: without the lock, once it has waited
-    /// for a quarter of a second.
+    /// for a tenth of a second.
     private var isWritten: Bool { file.isLocked(at: 0x4000_0200, count: 1) }
 
     private func status() throws(AuditFailure) -> FileStatus.Identity {
@@ -130,8 +130,8 @@ final class PageFile {
     }
 
     /// The lock that the service takes while it copies (flock(2)). Where it is taken and the
-    /// service does not even wait, the file is at rest, and whatever is written in the next quarter
-    /// of a second is written behind the lock.
+    /// service does not even wait, the file is at rest, and whatever is written in the next tenth of
+    /// a second is written behind the lock.
     private func lock() throws(AuditFailure) {
         SystemClock.sleep(until: gapEnd)
         let end = SystemClock.monotonicNanoseconds + Self.patience

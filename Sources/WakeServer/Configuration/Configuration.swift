@@ -161,81 +161,81 @@ extension Configuration {
 
             [http]
             listen = 127.0.0.1:8080
-            # listen = unix:/run/reveille/http.sock      behind a front on the same machine
-            # proxy-protocol = on                        when that front speaks PROXY protocol v2
+            # listen = unix:/run/reveille/http.sock  # behind a front on the same machine
+            # proxy-protocol = on                    # when that front speaks PROXY protocol v2
 
             [admin]
             listen = unix:admin.sock
-            # listen = 127.0.0.1:8081     instead; every user of this machine can connect, hence:
-            # token = keys/admin.token    made by `reveille keygen --kind admin`, mode 0600
+            # listen = 127.0.0.1:8081   # instead; every user of this machine can connect, hence:
+            # token = keys/admin.token  # made by `reveille keygen --kind admin`, mode 0600
 
             # [metrics]
-            # listen = 127.0.0.1:9464     read-only, for Prometheus on this machine
+            # listen = 127.0.0.1:9464  # read-only, for Prometheus on this machine
 
             [store]
             data = data
             keys = keys/registration.key
-            # keys = memory               in no file: a restart forgets everyone until they renew
-            # rotation-days = 7           what is not renewed for 7 to 14 days expires
-            # megabytes = 4096            about 640 registrations in each; deletes always fit
+            # keys = memory      # in no file: a restart forgets everyone until they renew
+            # rotation-days = 7  # what is not renewed for 7 to 14 days expires
+            # megabytes = 4096   # about 640 registrations in each; deletes always fit
 
-            # [registration]              with more new ones, clients have to compute for a moment
-            # new-per-prefix = 16         in ten minutes from a network (/24, /56), where it shows
-            # new-per-day = 0             in all; 0: by what the store holds
+            # [registration]       # with more new ones, clients have to compute for a moment
+            # new-per-prefix = 16  # in ten minutes from a network (/24, /56), where it shows
+            # new-per-day = 0      # in all; 0: by what the store holds
 
             [feed]
             directory = feed
             key = keys/feed.key
             serve = on
-            # spread-seconds = 300          woken clients spread their fetches over so long
-            # cache-seconds = 30            when a cache or CDN serves the feed
-            # witnesses = witnesses.policy  no head without the cosignatures of so many (FEED.md)
+            # spread-seconds = 300          # woken clients spread their fetches over so long
+            # cache-seconds = 30            # when a cache or CDN serves the feed
+            # witnesses = witnesses.policy  # no head without the cosignatures of so many (FEED.md)
 
             # [apns]
-            # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600
+            # key = AuthKey_ABC123DEFG.p8     # as downloaded from the developer account, mode 0600
             # key-id = ABC123DEFG
             # team-id = TEAM123456
-            # topic = org.example.app          the app's bundle identifier
-            # environments = production        or sandbox; without, push tokens of both are taken
-            # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
-            # via-key = keys/relay.key         made by `reveille keygen --kind relay`
+            # topic = org.example.app         # the app's bundle identifier
+            # environments = production       # or sandbox; without, push tokens of both are taken
+            # via = https://wake.example.org  # instead: the Reveille of the app's owner
+            # via-key = keys/relay.key        # made by `reveille keygen --kind relay`
 
             # [fcm]
-            # key = service-account.json       as downloaded from the Firebase console, mode 0600
-            # topic = wake                     apps subscribe themselves; no push tokens are kept
-            # per-minute = 600000              the project's quota, unless Google granted another
-            # via = https://wake.example.org   instead, as for APNs, with via-key
+            # key = service-account.json      # as downloaded from the Firebase console, mode 0600
+            # topic = wake                    # apps subscribe themselves; no push tokens are kept
+            # per-minute = 600000             # the project's quota, unless Google granted another
+            # via = https://wake.example.org  # instead, as for APNs, with via-key
 
-            \(off)[webpush]                        # browsers and UnifiedPush; no account is needed
-            \(off)key = keys/vapid.key             # apps subscribe with its public half
-            # subject = mailto:push@example.org  whom push services may write to; Apple's need it
-            # hosts = known, push.example.org    any: wherever endpoints lead; *.example.org: below
-            # body = byte                        for UnifiedPush services that refuse an empty body
-            # heartbeat = on                     also to browsers, where people see every push
+            \(off)[webpush]                            # browsers and UnifiedPush; needs no account
+            \(off)key = keys/vapid.key                 # apps subscribe with its public half
+            # subject = mailto:push@example.org  # whom push services may write to; Apple's need it
+            # hosts = known, push.example.org    # any: all hosts; *.example.org: those below it
+            # body = byte                        # for UnifiedPush services that refuse none
+            # heartbeat = on                     # also to browsers, where people see every push
 
             [broadcast]
-            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go
-            # interval-seconds = 7200     everyone is woken once in it, published or not
-            # heartbeat = off             only when something was published
-            # watch = on                  a new head starts a broadcast; or https://URL of another
-            # gone-permille = 50          of 1,000 push tokens called gone; with more, most stay
+            fetches-per-second = 1000  # what the feed's origin may get; 0: as fast as pushes go
+            # interval-seconds = 7200  # everyone is woken once in it, published or not
+            # heartbeat = off          # only when something was published
+            # watch = on               # a new head starts a broadcast; or https://URL of another
+            # gone-permille = 50       # of 1,000 push tokens called gone; with more, most stay
 
-            # [relay]                         passes on wake-ups of those that `relay allow` named
-            # authority = wake.example.org     this service's host name, as installations address it
-            # wakes-per-minute = 60000         for each of them
+            # [relay]                       # passes on wake-ups of those that `relay allow` named
+            # authority = wake.example.org  # this service's host name, as installations address it
+            # wakes-per-minute = 60000      # for each of them
 
-            # [oblivious]                     clients register through a relay that hides addresses
-            # key = keys/oblivious.key         made by `reveille keygen --kind ohttp`
-            # former-key = keys/former.key     the one before, until no client uses it
-            # upstream = http://10.0.0.1:8090   of several shards: their front, for what is inside
+            # [oblivious]                      # clients register through a relay
+            # key = keys/oblivious.key         # made by `reveille keygen --kind ohttp`
+            # former-key = keys/former.key     # the one before, until no client uses it
+            # upstream = http://10.0.0.1:8090  # of several shards: their front, for what is inside
 
-            # [cluster]                       one of several shards: see Deploy/cluster/README.md
-            # listen = unix:/run/reveille/1/peers.sock       what other shards hand on
-            # peers = unix:/run/reveille/2/peers.sock        they forget what is deleted here
+            # [cluster]                                 # a shard: see Deploy/cluster/README.md
+            # listen = unix:/run/reveille/1/peers.sock  # what other shards hand on
+            # peers = unix:/run/reveille/2/peers.sock   # they forget what is deleted here
 
-            # [page]                          what GET / tells people, beside what is stored
+            # [page]                         # what GET / tells people, beside what is stored
             # operator = Example Health Office
-            # contact = privacy@example.org    or an https address
+            # contact = privacy@example.org  # or an https address
 
             [log]
             level = info

@@ -10,9 +10,10 @@ struct AuditLock {
     private let file: OpenFile
     private var isOverdue = false
 
-    /// The longest wait, and the shortest: longer than the steps of a file's time, by which an
-    /// audit sees that the file was written to all the same.
-    private static let longest: UInt64 = 250_000_000
+    /// The longest wait, for each of two files in a row: so a client waits for less than a quarter
+    /// of a second. And the shortest: longer than the steps of a file's time, by which an audit
+    /// sees that the file was written to all the same.
+    private static let longest: UInt64 = 110_000_000
     private static let shortest: UInt64 = 20_000_000
     /// The first byte behind those that SQLite locks (sqlite.org/lockingv3.html §3).
     private static let markOffset = 0x4000_0200

@@ -315,14 +315,11 @@ final class OpenGenerations {
 
     // MARK: Rotation
 
-    /// Puts keys and a file in force that are on the disk already.
-    /// - Returns: the file that was the previous one.
-    func begin(_ file: GenerationFile, with next: KeyFile) -> GenerationFile {
-        let old = previous
+    /// Puts keys and a file in force that are on the disk already, and closes the previous file.
+    func begin(_ file: GenerationFile, with next: KeyFile) {
         (keys, previous, current) = (next, current, file)
         file.admitAudits()
         counters.generation.store(next.generation, ordering: .relaxed)
-        return old
     }
 }
 

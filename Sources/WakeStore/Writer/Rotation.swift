@@ -39,7 +39,10 @@ struct Rotation {
             store.die()
             return .failed(.unavailable)
         }
-        remove(store.begin(file, with: next))
+        let blocks = holdBlocks()
+        store.begin(file, with: next)
+        removeFile()
+        DispatchQueue.global(qos: .utility).async { _ = blocks }
         guard !store.isDead else { return .failed(.unavailable) }
         store.counters.rotations.add()
         store.counters.expired.add(dropped)
@@ -88,15 +91,19 @@ struct Rotation {
         return .failed(failure)
     }
 
-    /// Durably: after a power cut no file is there whose rows nothing erases. To give back
-    /// gigabytes takes a second, for which nobody need wait but on a full disk.
-    private func remove(_ old: GenerationFile) {
-        let blocks = store.reserve.isComplete ? try? OpenFile(old.path, flags: O_RDONLY) : nil
+    /// The file that is to be removed, open until the writer has closed it: to give back gigabytes
+    /// takes a second, for which nobody need wait but on a full disk.
+    private func holdBlocks() -> OpenFile? {
+        guard store.reserve.isComplete else { return nil }
+        return try? OpenFile(store.previous.path, flags: O_RDONLY)
+    }
+
+    /// Durably: after a power cut no file is there whose rows nothing erases.
+    private func removeFile() {
         do throws(FileError) {
             try StoreFiles.remove(store.configuration, generation: next.generation - 2)
             try store.directory.synchronize()
         } catch { store.die() }
-        if let blocks { DispatchQueue.global(qos: .utility).async { _ = blocks } }
     }
 }
 

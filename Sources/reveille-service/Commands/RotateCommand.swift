@@ -1,4 +1,5 @@
 import WakeCommand
+import WakeModel
 import WakeServer
 import WakeStore
 
@@ -84,7 +85,10 @@ enum RotateCommand {
         return .success
     }
 
-    private static func count(_ rows: Int) -> String { rows < 4096 ? "\(rows)" : "about \(rows)" }
+    /// A number of registrations: exact, or an estimate.
+    static func count(_ rows: Int) -> String {
+        rows < Limits.surveyRows ? "\(rows)" : "about \(rows)"
+    }
 
     static func duration(_ seconds: Int) -> String {
         let minutes = seconds / 60

@@ -117,10 +117,7 @@ struct StatusScreen {
 
     private func number(_ name: String) -> Int { numbers[name] ?? 0 }
 
-    /// Counts of registrations are exact below 4,096.
-    private func count(_ name: String) -> String {
-        (number(name) < 4096 ? "" : "about ") + "\(number(name))"
-    }
+    private func count(_ name: String) -> String { RotateCommand.count(number(name)) }
 
     private func clock(_ name: String) -> String { NumberFormat.clock(number(name)) }
 

@@ -55,7 +55,7 @@ struct ConfigurationKeyTests {
         #expect(ConfigurationParser.all.count > 60)
     }
 
-    @Test("the file that init writes is right also where its comments are taken away")
+    @Test("the file that init writes is right also where the # before a line is taken away")
     func template() throws {
         var section = ""
         var tried = 0
@@ -69,8 +69,7 @@ struct ConfigurationKeyTests {
             let parts = text.split(separator: "=", maxSplits: 1)
             guard parts.count == 2 else { continue }
             let name = parts[0].trimming(" ")
-            // Behind two spaces stands what a value means.
-            let value = parts[1].firstRange(of: "   ").map { parts[1][..<$0.lowerBound] }
+            let value = parts[1].firstRange(of: " # ").map { parts[1][..<$0.lowerBound] }
             let key = ConfigurationParser.keys["\(section).\(name)"]
             var configuration = Configuration(directory: "/base")
             let words = (value ?? parts[1]).trimming(" ")
