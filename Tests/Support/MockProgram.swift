@@ -58,6 +58,8 @@ package struct MockTally: Decodable, Sendable {
     package let delivered: Int
     package let distinct: Int
     package let duplicates: Int
+    /// The most that one push token had.
+    package let mostEach: Int
     package let mostStreams: Int
     /// By status.
     package let answers: [String: Int]

@@ -130,8 +130,8 @@ final class PageFile {
     }
 
     /// The lock that the service takes while it copies (flock(2)). Where it is taken and the
-    /// service does not even wait, the file is at rest, and whatever is written in the next tenth of
-    /// a second is written behind the lock.
+    /// service does not even wait, the file is at rest, and whatever is written in the next tenth
+    /// of a second is written behind the lock.
     private func lock() throws(AuditFailure) {
         SystemClock.sleep(until: gapEnd)
         let end = SystemClock.monotonicNanoseconds + Self.patience

@@ -23,11 +23,12 @@ struct Counters {
     /// Most streams open at once on one connection.
     var mostStreams = 0
 
-    private var subjects: Set<[UInt8]> = []
+    private var subjects: [[UInt8]: Int] = [:]
 
     mutating func deliver(_ subject: [UInt8]) {
         delivered += 1
-        if !subjects.insert(subject).inserted { duplicates += 1 }
+        subjects[subject, default: 0] += 1
+        if subjects[subject] != 1 { duplicates += 1 }
     }
 
     /// One line of JSON.
@@ -36,6 +37,7 @@ struct Counters {
             ("connections", "\(connections)"), ("requests", "\(requests)"),
             ("delivered", "\(delivered)"), ("distinct", "\(subjects.count)"),
             ("duplicates", "\(duplicates)"), ("mostStreams", "\(mostStreams)"),
+            ("mostEach", "\(subjects.values.max() ?? 0)"),
             ("answers", Self.object(answers.map { ("\($0.key)", "\($0.value)") })),
         ]
         for (name, counts) in [
