@@ -338,7 +338,7 @@ public actor WakeClient {
     public var status: ClientStatus {
         let now = environment.wallSeconds()
         return ClientStatus(
-            record: profile.record, head: try? profile.head,
+            record: profile.record, head: profile.accepted?.head,
             registration: (try? registration.state()) ?? .none,
             formerServices: (try? registration.formerServices()) ?? 0,
             matchesToDeliver: outbox.count, now: now, sharesOrigin: sharesOrigin,

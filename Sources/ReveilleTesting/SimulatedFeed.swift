@@ -84,8 +84,9 @@ public final class SimulatedFeed: Sendable {
     public func serve(with fault: Fault?) {
         guard let fault else { return tamper(nil) }
         tamper { path, bytes in
+            // Of a head the end of a field that its signature covers.
             var damaged = bytes
-            if let last = damaged.indices.last { damaged[last] ^= 1 }
+            if !damaged.isEmpty { damaged[min(255, damaged.count - 1)] ^= 1 }
             let isBatch = path.hasPrefix("b/")
             return switch fault {
             case .outOfOrder: .init(status: 503)
@@ -139,8 +140,6 @@ public final class SimulatedFeed: Sendable {
         guard let bytes = try? Files.read(directory + "/" + path, limit: 1 << 24) else {
             return .init(status: 404)
         }
-        // Fetched with every head, and of no consequence without a policy.
-        if path == "proof" { return .init(body: bytes) }
         let tamper = state.withLock { path == "keys" ? $0.keysTamper : $0.tamper }
         if let answer = tamper?(path, bytes) { return answer }
         return .init(body: bytes)

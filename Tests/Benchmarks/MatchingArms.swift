@@ -54,7 +54,7 @@ struct MatchingArms {
     }
 
     private init(_ directory: String, _ key: FeedKey, secrets count: Int) throws {
-        let bytes = try FeedDirectory(directory).headBytes()
+        let bytes = try FeedDirectory(directory).headFile()
         let head = try HeadVerifier(cursor: FeedCursor(key: key))
             .verify(bytes.span, now: Int64(time(nil)))
         files = try head.plan.map { try OpenFile("\(directory)/b/\($0.name)", flags: O_RDONLY) }

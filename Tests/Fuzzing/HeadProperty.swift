@@ -20,9 +20,9 @@ enum HeadProperty {
         var bytes = Array(input[16...])
         bytes += [UInt8](repeating: 0, count: FeedLimits.headBytes - bytes.count)
         try checkUnsigned(bytes)
-        bytes.put(FeedHead.layout.magic.bytes, at: 0)
+        bytes.put(FeedHead.magic.bytes, at: 0)
         bytes.put(key.feedID.bytes, at: 8)
-        guard let head = try? FeedHead(signed: bytes.span) else { return isCursor == true }
+        guard let head = FeedHead(stored: bytes) else { return isCursor == true }
         try checkHead(head, bytes)
         var cursor = FeedCursor(key: key)
         cursor.sequence = input.span.littleEndian(at: 0, as: UInt64.self) >> 1
@@ -40,7 +40,7 @@ enum HeadProperty {
     }
 
     private static func checkHead(_ head: FeedHead, _ bytes: [UInt8]) throws(Violation) {
-        let signed = FeedLimits.headBytes - 72
+        let signed = head.byteCount - 72
         let again = head.encoded(signedWith: signing)
         try require(again[..<signed].elementsEqual(bytes[..<signed]), "a head of two forms")
         try require(head.count <= FeedLimits.retainedBatches, "too many batches")
@@ -77,7 +77,7 @@ enum HeadProperty {
         try require(next.settings == verified.head.settings, "settings not adopted")
         try require(FeedCursor(decoding: next.encode()) == next, "a cursor that changes")
         var tampered = bytes
-        tampered[Int(UInt64(bitPattern: now) % UInt64(FeedLimits.headBytes - 72))] ^= 1
+        tampered[Int(UInt64(bitPattern: now) % UInt64(bytes.count))] ^= 1
         let other = try? HeadVerifier(cursor: cursor).verify(tampered.span, now: now)
         try require(other == nil, "a changed head")
     }

@@ -47,7 +47,7 @@ enum FeedPaths {
     ) throws -> [HotPath] {
         try FeedDirectory.create(path, key: signing, now: now)
         try make(path, signing, input, isSalted: false)
-        let bytes = try FeedDirectory(path).headBytes()
+        let bytes = try FeedDirectory(path).headFile()
         let verifier = HeadVerifier(cursor: FeedCursor(key: FeedKey(signing.verifyingKey)))
         return [
             HotPath(name: "feed-head", count: 10) {
@@ -63,7 +63,7 @@ enum FeedPaths {
         try FeedDirectory.create(path, key: signing, now: now)
         try make(path, signing, input, isSalted: isSalted)
         let cursor = FeedCursor(key: FeedKey(signing.verifyingKey))
-        let bytes = try FeedDirectory(path).headBytes()
+        let bytes = try FeedDirectory(path).headFile()
         let head = try HeadVerifier(cursor: cursor).verify(bytes.span, now: now)
         guard let planned = head.plan.first else { throw WrongResult() }
         let batch = try OpenFile("\(path)/b/\(planned.name)", flags: O_RDONLY)

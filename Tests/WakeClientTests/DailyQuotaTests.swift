@@ -42,7 +42,7 @@ struct DailyQuotaTests {
     func yearAhead() {
         var budget = budget(used: 100)
         budget.advance(to: Self.noon + 365 * Self.day, signed: Self.noon)
-        budget.countHead(4096)
+        _ = budget.reserveHead(4096)
         #expect(budget.day == 20_365)
         // Put right: what came counts for today, and tomorrow is another day.
         budget.advance(to: Self.noon, signed: Self.noon - 3600)
@@ -58,12 +58,11 @@ struct DailyQuotaTests {
     @Test("heads never use more than half of a day of the batches")
     func heads() {
         var budget = budget(DailyQuota.least)
-        for _ in 0..<1000 { budget.countHead(4096) }
+        for _ in 0..<1000 { _ = budget.reserveHead(4096) }
         #expect(budget.bytes == DailyQuota.least / 2)
         #expect(budget.share(isKept: true)?.bytes == 2 * 65_536)
         var used = self.budget(used: 900_000)
-        used.countHead(4096)
-        #expect(used.bytes == 900_000)
+        #expect(used.reserveHead(4096) == 0 && used.bytes == 900_000)
     }
 
     @Test("shares are whole marks, and none is given below one")
@@ -124,7 +123,9 @@ struct DailyQuotaTests {
             var days: Int64 = 0
             while there < size {
                 budget.advance(to: Self.noon + days * Self.day, signed: nil)
-                for _ in 0..<Int.random(in: 0...300, using: &random) { budget.countHead(4096) }
+                for _ in 0..<Int.random(in: 0...300, using: &random) {
+                    _ = budget.reserveHead(4096)
+                }
                 if let share = budget.share(isKept: true, isResumed: there > 0) {
                     let reserved = budget.reserve(share, most: Self.most)
                     let received = min(share.bytes, size - there)

@@ -184,7 +184,7 @@ extension BehaviourTests {
     func signedFlags() throws {
         for flags in [FeedFlags.paused, .noRegistration, .retired] {
             let world = try World(settings: Self.settings(flags, pause: 7200))
-            let obsolete = try FeedDirectory(world.feed.directory).headBytes()
+            let obsolete = try FeedDirectory(world.feed.directory).headFile()
             try world.time.run {
                 await world.time.sleep(.seconds(600))
                 try world.feed.resign(Self.settings())

@@ -60,7 +60,7 @@ struct HandedWakeTests {
     @Test("a wake before the client runs is kept, and served by its first cycle")
     func beforeRun() throws {
         let world = try world()
-        let old = try FeedDirectory(world.feed.directory).headBytes()
+        let old = try FeedDirectory(world.feed.directory).headFile()
         let sequence = try world.feed.publish([Self.secret])
         try world.time.run {
             let client = try world.client()

@@ -87,9 +87,7 @@ struct MeteringTests {
                 let before = world.network.bytesSent
                 for _ in 0..<4 { try await client.synchronize() }
                 // No server sends more of a batch, not even what nobody takes; heads always come.
-                #expect(
-                    world.network.bytesSent - before
-                        <= budget + 3 * FeedLimits.headBytes + 2 * FeedLimits.proofBytes)
+                #expect(world.network.bytesSent - before <= budget + 3 * world.headBytes)
                 world.time.setWall(by: Self.day)
                 days += 1
             }
@@ -134,11 +132,11 @@ struct MeteringTests {
                 path == "head" ? nil : .init(body: bytes, cutAfter: 200_000)
             }
             await #expect(throws: ClientError.truncated) { try await client.synchronize() }
-            #expect(try counted(world) == 2 * 4096 + world.proofBytes + 200_000)
+            #expect(try counted(world) == 4096 + world.headBytes + 200_000)
             world.feed.tamper(nil)
             try await client.synchronize()
             let rest = try world.feed.newestBytes() - 196_608
-            #expect(try counted(world) == 3 * 4096 + 2 * world.proofBytes + 200_000 + rest)
+            #expect(try counted(world) == 4096 + 2 * world.headBytes + 200_000 + rest)
         }
     }
 
@@ -156,7 +154,7 @@ struct MeteringTests {
             }
             await #expect(throws: ClientError.corruptBatch) { try await client.synchronize() }
             #expect(
-                try counted(world) == 2 * 4096 + world.proofBytes + 2 * world.feed.newestBytes())
+                try counted(world) == 4096 + world.headBytes + 2 * world.feed.newestBytes())
         }
     }
 
@@ -192,9 +190,7 @@ struct MeteringTests {
             }
             world.failWrites(nil)
             let came = world.network.bytesDelivered
-            // A proof, smaller than a head, is counted when it has come.
-            let bytes = try counted(world) + world.proofBytes
-            #expect(bytes >= came, "killed at write \(point)")
+            #expect(try counted(world) >= came, "killed at write \(point)")
         }
     }
 

@@ -125,7 +125,7 @@ struct ObliviousRegistrationTests {
             #expect(try await client.register(.init(.fcm, text: Self.token)) == .registered)
             #expect(
                 relayed.urls(.feed)
-                    == ["head", "keys", "proof", "ohttp-keys"].map {
+                    == ["head", "keys", "ohttp-keys"].map {
                         "https://feed.example/feed/" + $0
                     })
             #expect(relayed.urls(.registration) == ["https://relay.example/"])

@@ -32,8 +32,8 @@ extension BehaviourTests {
         let one = try requests(1, Self.secret, Self.token)
         let two = try requests(2, Self.other, [UInt8](repeating: 0x61, count: 400))
         #expect(one == two)
-        // Head, keys, proof, batches, stream, and three of registrations.
-        #expect(one.count == 8, "\(one.sorted { $0[0] < $1[0] })")
+        // Head, keys, batches, stream, and three of registrations.
+        #expect(one.count == 7, "\(one.sorted { $0[0] < $1[0] })")
     }
 
     /// Everything in a request that is not an instance token, a push token or a batch's name.
@@ -68,7 +68,7 @@ extension BehaviourTests {
             #expect(try await client.synchronize() == .checked(batches: 1, matches: 0))
         }
         #expect(world.network.requests.allSatisfy { $0.fields.isEmpty && $0.range == nil })
-        #expect(world.network.traces.count == 13)
+        #expect(world.network.traces.count == 12)
     }
 
     @Test("bounds: what is asked for has its cap, and 64 KiB marks are where a fetch goes on")
@@ -89,7 +89,7 @@ extension BehaviourTests {
             let before = world.network.bytesDelivered
             try await client.synchronize()
             // Cut after 65,536, then after 100,000 more: 131,072 were kept.
-            let expected: Int = 4096 + world.proofBytes + whole - 131_072
+            let expected: Int = world.headBytes + whole - 131_072
             #expect(world.network.bytesDelivered - before == expected)
             _ = try await client.storedRegistration()
             try await world.live(client, for: .seconds(10))
@@ -98,7 +98,8 @@ extension BehaviourTests {
         for request in world.network.requests {
             let path = String(decoding: request.url.bytes, as: UTF8.self)
             switch request.purpose {
-            case .feed where path.hasSuffix("/proof"): #expect(request.limit == 8192)
+            case .feed where path.hasSuffix("/head"):
+                #expect(request.limit == FeedLimits.headFileBytes)
             case .feed where !path.contains("/b/"): #expect(request.limit == 4096)
             case .feed: #expect(request.limit == 256 + (4 << 20))
             case .registration: #expect(request.limit <= 16_384)
@@ -267,7 +268,7 @@ extension BehaviourTests {
     @Test("requests: the time of the next does not tell how long it took to store an answer")
     func pace() throws {
         let quick = try Self.requests(work: .zero)
-        #expect(quick.count == 6, "head, keys, proof, batches")
+        #expect(quick.count == 5, "head, keys, batches")
         let slow = try Self.requests(work: .milliseconds(3))
         #expect(
             zip(slow.dropFirst(), slow).map { $0 - $1 }
@@ -327,7 +328,7 @@ extension BehaviourTests {
         arguments: [.zero, .milliseconds(1500), .seconds(3), nil] as [Duration?])
     func wokenWithin(work: Duration?) throws {
         let plain = try Self.wokenWithin(isMatching: false, work: work)
-        #expect(plain.count == 13, "head, keys, proof, batch; three times head, proof, batch")
+        #expect(plain.count == 9, "head, keys, batch; three times head, batch")
         #expect(try Self.wokenWithin(isMatching: true, work: work) == plain)
     }
 

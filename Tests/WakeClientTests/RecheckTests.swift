@@ -65,9 +65,9 @@ struct RecheckTests {
             world.secrets.add("late", Self.late)
             #expect(try await client.recheckRetained() == 2)
             #expect(try kept(world) == [files[0], files[2]])
-            // The next cycle fetches head and proof as always, and does not fetch what is checked.
+            // The next cycle fetches the head as always, and does not fetch what is checked.
             try await client.synchronize()
-            #expect(world.network.traces.count == requests + 2)
+            #expect(world.network.traces.count == requests + 1)
         }
         #expect(Set(world.handler.matches.map(\.sequence)) == [1, 3])
         let said = world.events.withLock { $0 }.filter { $0 == .keptBatchesDamaged(1) }

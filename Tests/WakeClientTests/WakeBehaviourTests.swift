@@ -235,7 +235,7 @@ extension BehaviourTests {
         try world.time.run {
             let client = try world.client()
             var expected = 0
-            for (isNew, requests) in [(false, 6), (false, 2), (true, 3), (false, 2)] {
+            for (isNew, requests) in [(false, 5), (false, 1), (true, 2), (false, 1)] {
                 if isNew { try world.feed.publish([Self.secret]) }
                 try await client.synchronize()
                 expected += requests
@@ -246,9 +246,7 @@ extension BehaviourTests {
             #expect(try await client.recheckRetained() == 1)
             #expect(world.network.traces.count == expected)
         }
-        let paths = world.network.traces.map(\.path).filter {
-            !$0.hasSuffix("/head") && !$0.hasSuffix("/proof")
-        }
+        let paths = world.network.traces.map(\.path).filter { !$0.hasSuffix("/head") }
         #expect(paths.count == 5 && Set(paths).count == 5)
     }
 }

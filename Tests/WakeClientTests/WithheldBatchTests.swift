@@ -140,7 +140,7 @@ struct WithheldBatchTests {
             await #expect(throws: ClientError.httpStatus(status, retryAfter: nil)) {
                 try await world.client().synchronize()
             }
-            #expect(world.network.traces.count == before + 6, "head, proof and four batches")
+            #expect(world.network.traces.count == before + 5, "head and four batches")
         }
     }
 

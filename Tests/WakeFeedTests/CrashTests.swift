@@ -10,9 +10,9 @@ import WakeSystem
 @Suite("A publisher that crashes")
 struct CrashTests {
     private static let now = TemporaryFeed.now
-    /// Two batches: pruned, 2 × (written, named), journal, 2 tiles, logged, cosigned, checkpoint,
-    /// proof and head, each written and named.
-    private static let steps = 18
+    /// Two batches: pruned, 2 × (written, named), journal, 2 tiles, logged, cosigned, checkpoint
+    /// and head, each written and named.
+    private static let steps = 16
     /// From there on the head is served in any case.
     private static let logged = 10
     private static let options = PublishOptions(batchDigests: 1024)

@@ -5,12 +5,13 @@ import WakeSystem
 
 /// Signs again what a test changed, as a faulty or hostile holder of the key could.
 enum Forge {
+    /// - Parameter file: a head, and perhaps its proof, which is left out.
     static func head(
-        _ bytes: [UInt8], with key: SigningKey, _ change: (inout [UInt8]) -> Void = { _ in }
+        _ file: [UInt8], with key: SigningKey, _ change: (inout [UInt8]) -> Void = { _ in }
     ) -> [UInt8] {
-        var bytes = bytes
+        var bytes = (try? FeedHead.split(file))?.head ?? file
         change(&bytes)
-        SignedLayout(magic: "WAKEHD01", domain: "wake-feed/head/1\n", count: 4096)
+        SignedLayout(magic: "WAKEHD02", domain: "wake-feed/head/2\n", count: bytes.count)
             .sign(&bytes, with: key)
         return bytes
     }

@@ -23,16 +23,22 @@ struct HeadTests {
         }
     }
 
-    @Test("a head truncated at any length is refused as truncated, a longer one as too large")
+    @Test("a head truncated at any length is refused as truncated, a file too long as too large")
     func lengths() throws {
         let feed = try makeFeed()
         let bytes = try feed.headBytes()
+        #expect(bytes.count == 256 + 8 + 72)
         let cursor = FeedCursor(key: feed.publicKey)
-        for length in 0..<4096 {
+        for length in 0..<bytes.count {
             #expect(error(Array(bytes[..<length]), cursor) == .truncated)
         }
-        #expect(error(bytes, cursor) == nil)
-        #expect(error(bytes + [0], cursor) == .tooLarge)
+        // What follows is nothing to a client without a policy of witnesses.
+        #expect(error(try FeedDirectory(feed.directory).headFile(), cursor) == nil)
+        for more in [0, 1, 8192, FeedLimits.headFileBytes - bytes.count] {
+            #expect(error(bytes + [UInt8](repeating: 7, count: more), cursor) == nil)
+        }
+        let long = [UInt8](repeating: 7, count: FeedLimits.headFileBytes + 1 - bytes.count)
+        #expect(error(bytes + long, cursor) == .tooLarge)
     }
 
     @Test("each of 2,000 flipped bits makes the head badly signed, whatever it said")
@@ -42,20 +48,26 @@ struct HeadTests {
         let cursor = try feed.verifiedHead().cursor
         var generator = SplitMix64(seed: 1)
         // All bits of the fields, the signer's id and the signature; then any.
-        var bits = Array(0..<160 * 8) + Array(4024 * 8..<4096 * 8)
-        while bits.count < 2000 { bits.append(Int.random(in: 0..<4096 * 8, using: &generator)) }
+        var bits = Array(0..<160 * 8) + Array((bytes.count - 72) * 8..<bytes.count * 8)
+        while bits.count < 2000 {
+            bits.append(Int.random(in: 0..<bytes.count * 8, using: &generator))
+        }
         for bit in bits {
             var flipped = bytes
             flipped[bit / 8] ^= 1 << UInt8(bit % 8)
-            #expect(error(flipped, cursor) == .badSignature, "bit \(bit)")
+            // Followed by more, or a number of more batches would make it one that is cut.
+            let file = flipped + [UInt8](repeating: 7, count: 4096)
+            #expect(error(file, cursor) == .badSignature, "bit \(bit)")
         }
     }
 
-    @Test("a captive portal's page of the right length is badly signed")
+    @Test("a captive portal's page of any length is badly signed")
     func portal() throws {
         let feed = try makeFeed()
-        let page = [UInt8](repeating: UInt8(ascii: "<"), count: 4096)
-        #expect(error(page, FeedCursor(key: feed.publicKey)) == .badSignature)
+        for count in [1, 7, 8, 255, 256, 336, 4096, FeedLimits.headFileBytes] {
+            let page = [UInt8](repeating: UInt8(ascii: "<"), count: count)
+            #expect(error(page, FeedCursor(key: feed.publicKey)) == .badSignature)
+        }
     }
 
     @Test("a foreign feed's head is badly signed; another feed of the same key is the wrong one")
@@ -77,15 +89,27 @@ struct HeadTests {
         func forged(_ change: (inout [UInt8]) -> Void) -> FeedError? {
             error(Forge.head(bytes, with: feed.key, change), cursor)
         }
-        for offset in [184, 255, 256 + 8, 3839, 3840, 4023] {
+        for offset in [184, 255] {
             #expect(forged { $0[offset] = 1 } == .malformedHead(.reservedBytes), "\(offset)")
         }
-        #expect(forged { $0.put(littleEndian: UInt64.max, at: 24) } == .malformedHead(.range))
-        #expect(forged { $0.put(littleEndian: UInt64(0), at: 32) } == .malformedHead(.range))
-        #expect(forged { $0.put(littleEndian: UInt64(3), at: 32) } == .malformedHead(.range))
+        // As many batches as the head has room for, and numbers that none has.
+        for first in [UInt64(0), UInt64.max, 1 << 63] {
+            #expect(
+                forged {
+                    $0.put(littleEndian: first, at: 24)
+                    $0.put(littleEndian: first, at: 32)
+                } == .malformedHead(.range), "\(first)")
+        }
+        // More than it has room for, or than any names, or fewer than none.
+        #expect(forged { $0.put(littleEndian: UInt64(2), at: 24) } == .truncated)
+        for last in [449, UInt64.max, 1 << 63] {
+            #expect(forged { $0.put(littleEndian: last, at: 24) } == .badSignature, "\(last)")
+        }
+        #expect(forged { $0.put(littleEndian: UInt64(3), at: 32) } == .badSignature)
+        // One batch less than there is room for: what follows it is another signature.
+        #expect(forged { $0.put(littleEndian: UInt64(2), at: 32) } == .badSignature)
         #expect(forged { $0.put(littleEndian: UInt64.max, at: 40) } == .malformedHead(.range))
         #expect(forged { $0.put(littleEndian: UInt64.max, at: 48) } == .malformedHead(.range))
-        #expect(forged { $0.put(littleEndian: UInt64(449), at: 24) } == .malformedHead(.table))
         #expect(forged { $0[256] ^= 1 } == .malformedHead(.table))
         #expect(forged { $0[56] ^= 1 } == .malformedHead(.table))
         #expect(forged { _ in } == nil)

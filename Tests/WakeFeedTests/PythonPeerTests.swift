@@ -181,7 +181,7 @@ private struct RandomFeed {
         case 2: bytes += Self.bytes(Int.random(in: 1...400, using: &random), &random)
         case 3 where name == "head":
             let field = Int.random(
-                in: 0..<(Bool.random(using: &random) ? 128 : 4000), using: &random)
+                in: 0..<(Bool.random(using: &random) ? 128 : 256), using: &random)
             let value = Self.bytes(1, &random)[0]
             bytes = Forge.head(bytes, with: key) { $0[field] = value }
         case 3...4 where name.hasPrefix("b/"):
@@ -190,7 +190,7 @@ private struct RandomFeed {
             bytes = Forge.batch(bytes, with: key) { $0[field] = value }
             if name == batches.last, Bool.random(using: &random) {
                 // The newest batch, and a head that names it.
-                let head = try Files.read(folder + "/head", limit: 8192)
+                let head = try Files.read(folder + "/head", limit: FeedLimits.headFileBytes)
                 try write(Forge.head(head, naming: bytes, with: keys[keys.count - 1]), "head")
                 let hash = HeaderHash(ofHeader: bytes.span.extracting(0..<256))
                 let number = name.prefix { $0 != "-" }
@@ -198,7 +198,8 @@ private struct RandomFeed {
                 return
             }
         default:
-            bytes = Self.bytes([0, 100, 256, 4096].randomElement(using: &random) ?? 0, &random)
+            bytes = Self.bytes(
+                [0, 100, 256, 4096, 13_000].randomElement(using: &random) ?? 0, &random)
         }
         try write(bytes, name)
     }

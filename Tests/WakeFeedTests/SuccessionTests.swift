@@ -10,9 +10,9 @@ import WakeSystem
 @Suite("A change of the feed's key")
 struct SuccessionTests {
     private static let now = TemporaryFeed.now
-    /// Key made; keys, written and named; 2 tiles, logged, cosigned, checkpoint, proof and head;
+    /// Key made; keys, written and named; 2 tiles, logged, cosigned, checkpoint and head;
     /// key file replaced.
-    private static let steps = 16
+    private static let steps = 14
 
     /// A feed with a batch, whose key is in a file beside it.
     private static func makeFeed() throws -> TemporaryFeed {
@@ -172,7 +172,7 @@ private struct FeedHistory {
             }
             let file = try #require(try directory.keysBytes())
             days.append(
-                Day(head: try directory.headBytes(), keys: file, signer: keys.count - 1))
+                Day(head: try directory.headFile(), keys: file, signer: keys.count - 1))
         }
     }
 

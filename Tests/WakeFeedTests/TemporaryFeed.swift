@@ -59,7 +59,7 @@ final class TemporaryFeed: Sendable {
         try FeedDirectory(directory).verify(publicKey, secrets: secrets, now: now)
     }
 
-    func headBytes() throws -> [UInt8] { try FeedDirectory(directory).headBytes() }
+    func headBytes() throws -> [UInt8] { try FeedDirectory(directory).servedHead().head }
 
     /// The present head, verified with this cursor or a new one.
     func verifiedHead(

@@ -216,7 +216,7 @@ extension ClientError.ProofFault {
     fileprivate var phrase: String {
         switch self {
         case .missing: "the feed has no proof that all clients are shown the same"
-        case .otherHead: "the feed's proof is of another head; a cache may be behind"
+        case .otherHead: "the proof that comes with the head is of another head"
         case .otherLog: "the proof is of another log than this feed's"
         case .noQuorum: "too few witnesses have cosigned the feed's newest head"
         case .rollback: "the feed's log is smaller than it was"

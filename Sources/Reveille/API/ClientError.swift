@@ -90,7 +90,7 @@ public enum ClientError: Error, Sendable, Equatable {
     public enum ProofFault: String, Sendable, CaseIterable {
         /// There is none, or it is something else.
         case missing
-        /// It is another head's: one of the two comes from a stale cache.
+        /// It is another head's.
         case otherHead = "other-head"
         /// Of a log that is not the feed's, or not signed with its key.
         case otherLog = "other-log"

@@ -88,8 +88,9 @@ struct BatchChecker {
             }
         }
         guard let checked else { return nil }
-        guard secrets != nil else { return 0 }
-        return try commit(checked, head: verified.head)
+        // Here and not at the end of the cycle: the bound holds while a hundred batches come.
+        defer { cache.trim(head: verified.head) }
+        return secrets == nil ? 0 : try commit(checked, head: verified.head)
     }
 
     private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
@@ -99,12 +100,9 @@ struct BatchChecker {
         // Checked all the same, but a secret that is added later will not be checked against it.
         let warnings = next.mark(.cacheFull, cache.isFull ? .cacheFull : nil)
         let oldest = now - FeedLimits.retainedSeconds
-        let new = try profile.save(
+        return try profile.save(
             next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, oldest))
-        // Now and not at the end of the cycle: the bound holds while a hundred batches come.
-        cache.trim(head: head)
-        return new
     }
 
     /// A batch that was fetched before a crash; nil when there is none.

@@ -75,8 +75,13 @@ struct DailyQuota: Sendable, Equatable, Codable {
         if day - published > Self.trustedDays, today >= published { day = today }
     }
 
-    /// Counts a head before it is fetched. Never refused; see above for its bound.
-    mutating func countHead(_ count: Int) { bytes = max(bytes, min(bytes + count, limit / 2)) }
+    /// Counts a head of at most so many bytes before it is fetched; returns the bytes counted.
+    /// Never refused; see above for the bound.
+    mutating func reserveHead(_ most: Int) -> Int {
+        let count = max(0, min(most, limit / 2 - bytes))
+        bytes += count
+        return count
+    }
 
     /// The share of the next batch; nil for nothing today. `isKept`: it can be continued another
     /// day; `isResumed`: a part of it is there; `isSecond`: it came damaged and is fetched once
@@ -134,17 +139,12 @@ struct TrafficMeter {
         return quota
     }
 
-    /// A proof is fetched with every head, as small, and always.
-    func countProof(_ count: Int) throws(ClientError) {
+    /// Counts a head or the feed's keys; returns the bytes counted.
+    func reserve(_ most: Int) throws(ClientError) -> Int {
         var quota = try today()
-        quota.countHead(count)
+        let reserved = quota.reserveHead(most)
         try profile.database.save(quota)
-    }
-
-    func countHead() throws(ClientError) {
-        var quota = try today()
-        quota.countHead(FeedLimits.headBytes)
-        try profile.database.save(quota)
+        return reserved
     }
 
     /// Counts a fetch's share of the day; returns its bytes, nil when nothing is left today.
@@ -165,11 +165,19 @@ struct TrafficMeter {
     }
 
     func charge(_ download: BatchDownload, reserved: Int) throws(ClientError) {
-        var quota = try today()
         let progress = download.progress
-        let isFruitless = progress.isFruitless || (progress.isCut && !download.isKept)
+        try settle(
+            progress.received, reserved: reserved,
+            isFruitless: progress.isFruitless || (progress.isCut && !download.isKept))
+    }
+
+    /// Replaces the bytes counted by those that came.
+    func settle(
+        _ received: Int, reserved: Int, isFruitless: Bool = false
+    ) throws(ClientError) {
+        var quota = try today()
         quota.charge(
-            reserved: reserved, received: progress.received, isFruitless: isFruitless,
+            reserved: reserved, received: received, isFruitless: isFruitless,
             at: environment.wallSeconds(), signed: profile.record.cursor.newestIssued)
         try profile.database.save(quota)
     }

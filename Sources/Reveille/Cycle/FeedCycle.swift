@@ -38,7 +38,6 @@ struct FeedCycle: CycleSource {
         let plan = batches.plan(verified)
         let end = try await batches.check(plan, of: verified, against: secrets)
         let nextDay = try meter?.setWaiting(end.waiting)
-        cache.trim(head: verified.head)
         if !plan.isEmpty, end.failure == nil, secrets != nil {
             environment.log(.cycleEnded(batches: end.checked))
         }
@@ -92,9 +91,13 @@ struct FeedCycle: CycleSource {
             throw error
         }
         let now = environment.wallSeconds()
+        // Mostly the head that was accepted last comes again, and says nothing new.
+        let known = profile.accepted
+        let isKept = known.map { fetched.bytes.starts(with: $0.bytes) } ?? false
         let verified: VerifiedHead
         do throws(FeedError) {
-            verified = try verify(fetched, against: try? profile.head, now: now, hint: hint)
+            verified = try verify(
+                fetched, against: isKept ? nil : known?.head, now: now, hint: hint)
         } catch {
             // Without the keys it says nothing that a head does not verify.
             if case .failure(let failure) = fetched.keys, error == .badSignature,
@@ -105,28 +108,27 @@ struct FeedCycle: CycleSource {
             try refuse(fetched.bytes, error)
             throw ClientError(error)
         }
-        try accept(verified, fetched, try proven(fetched, verified, now: now), now: now)
+        let proven = try proven(fetched, verified, now: now)
+        try accept(verified, fetched, proven, isKept: isKept, now: now)
+        if !isKept { cache.trim(head: verified.head) }
         return verified
     }
 
-    /// - Returns: nil without a policy of witnesses, and for a head that was proven before.
+    /// - Returns: nil without a policy of witnesses.
     private func proven(
         _ fetched: FetchedHead, _ verified: VerifiedHead, now: Int64
     ) throws(ClientError) -> HeadProofVerifier.Verified? {
         guard let policy = addresses.policy else { return nil }
-        let log = profile.record.log
         do throws(ClientError) {
-            return try fetched.prove(verified, under: policy, after: log, now: now)
+            return try fetched.prove(
+                verified, under: policy, after: profile.record.log, now: now)
         } catch {
             switch error {
-            // The publisher has replaced the proof and not the head yet: the same head was proven.
-            case .unwitnessed(.otherHead):
-                if log != nil, try profile.database.bytes(.head) == fetched.bytes { return nil }
             case .unwitnessed(.noQuorum): try profile.warnOnce(.noQuorum, .noQuorum)
             case .unwitnessed(.otherHistory):
                 // Signed by the publisher and the witnesses: it can be shown to others.
                 try? Files.replace(
-                    profile.directory.path + "/evidence-log-proof", with: fetched.proofBytes.span)
+                    profile.directory.path + "/evidence-log-proof", with: fetched.bytes.span)
                 try profile.warnOnce(.otherHistory, .otherHistory)
             default: break
             }
@@ -153,10 +155,12 @@ struct FeedCycle: CycleSource {
         }
     }
 
-    /// - Parameter proven: nil without a policy.
+    /// - Parameters:
+    ///   - proven: nil without a policy.
+    ///   - isKept: whether it is the head that was accepted last.
     private func accept(
         _ verified: VerifiedHead, _ fetched: FetchedHead, _ proven: HeadProofVerifier.Verified?,
-        now: Int64
+        isKept: Bool, now: Int64
     ) throws(ClientError) {
         let record = profile.record
         // Two histories were seen: nothing that this one says is believed any more.
@@ -187,7 +191,8 @@ struct FeedCycle: CycleSource {
         let warnings =
             next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
             + next.mark(.staleCosignature, cosignature)
-        try profile.save(next, head: fetched.bytes, warnings: warnings)
+        let bytes = Array(fetched.bytes[..<verified.head.byteCount])
+        try profile.save(next, head: isKept ? nil : (verified.head, bytes), warnings: warnings)
     }
 
     private func refuse(_ bytes: [UInt8], _ error: FeedError) throws(ClientError) {
@@ -253,7 +258,7 @@ struct FeedCycle: CycleSource {
         let cursor = profile.record.cursor
         var (new, damaged) = (0, 0)
         var lost: [UInt64] = []
-        guard let head = try profile.head, head.count > 0, !secrets.secrets.isEmpty else {
+        guard let head = profile.accepted?.head, head.count > 0, !secrets.secrets.isEmpty else {
             return Recheck()
         }
         for sequence in head.firstSequence...head.sequence where profile.record.hasChecked(sequence)

@@ -49,7 +49,6 @@ struct FeedAddresses: Sendable {
     let base: FetchURL
     let head: FetchURL
     let keys: FetchURL
-    let proof: FetchURL
     /// nil when heads are believed for their signature alone.
     let policy: WitnessPolicy?
 
@@ -70,7 +69,6 @@ struct FeedAddresses: Sendable {
             base = try FetchURL(configuration.feed)
             head = try base.appending("head")
             keys = try base.appending("keys")
-            proof = try base.appending("proof")
         } catch {
             throw .configuration(.feedURL)
         }

@@ -97,7 +97,9 @@ extension StateDatabase {
     }
 
     func dropBackoffs() throws(ClientError) {
-        try write("UPDATE match SET not_before=0 WHERE delivered=0")
+        let waiting = "delivered=0 AND not_before<>0"
+        guard try integer("SELECT count(*) FROM match WHERE \(waiting)") ?? 0 > 0 else { return }
+        try write("UPDATE match SET not_before=0 WHERE \(waiting)")
     }
 
     /// The name of the secret of a planted match: no secret of a `SecretDirectory` can have it.

@@ -8,6 +8,8 @@ final class ProfileState {
     /// But for what the disk had no room for, and the begin of a check, as `saved`.
     private(set) var record: FeedRecord
     private var saved: FeedRecord
+    /// The newest head that was accepted, and its bytes; nil before the first.
+    private(set) var accepted: (head: FeedHead, bytes: [UInt8])?
     /// Signalled when a save left something to deliver, or to wipe.
     let outboxEvent = AsyncEvent()
     /// Name and note of a delivered match may still lie in a file. Set after every batch, with a
@@ -32,6 +34,9 @@ final class ProfileState {
         record.position = position
         self.record = record
         saved = record
+        accepted = try database.bytes(.head).flatMap { bytes in
+            FeedHead(stored: bytes).map { ($0, bytes) }
+        }
         // Silence is counted from the first start, also by a timer that starts a process each time.
         if stored == nil { try save(record, warnings: wasReset ? [.stateReset] : []) }
     }
@@ -62,12 +67,13 @@ final class ProfileState {
     /// match. Drops tombstones of matches before `dropBefore`; returns the number of new matches.
     @discardableResult
     func save(
-        _ next: FeedRecord, head: [UInt8]? = nil, matches: [Match] = [], warnings: [Warning] = [],
+        _ next: FeedRecord, head: (head: FeedHead, bytes: [UInt8])? = nil,
+        matches: [Match] = [], warnings: [Warning] = [],
         dropBefore: (sequence: UInt64, time: Int64)? = nil
     ) throws(ClientError) -> Int {
         let new = try database.write { () throws(ClientError) in
             try database.update(next)
-            if let head { try database.set(.head, bytes: head) }
+            if let head { try database.set(.head, bytes: head.bytes) }
             let new = try database.insert(matches)
             try database.insert(warnings)
             if let dropBefore {
@@ -77,6 +83,7 @@ final class ProfileState {
             return new
         }
         (record, saved) = (next, next)
+        accepted = head ?? accepted
         if dropBefore != nil { noteTraces() }
         if new > 0 || !warnings.isEmpty { outboxEvent.signal() }
         return new
@@ -94,17 +101,12 @@ final class ProfileState {
         if next != record { try save(next, warnings: warnings) }
     }
 
-    /// The newest head that was accepted; nil before the first.
-    var head: FeedHead? {
-        get throws(ClientError) { try database.bytes(.head).flatMap(FeedHead.init(stored:)) }
-    }
-
     /// Stops the cursor for good, warns once, and keeps both halves of the first proof: the newest
     /// head that was accepted, and the head or the batch's header that contradicts it.
     func recordFork(at sequence: UInt64, other: [UInt8], _ kind: StaticString) throws(ClientError) {
         guard !record.isForked else { return }
         let name = directory.path + "/evidence-\(sequence)-"
-        if let known = try database.bytes(.head) {
+        if let known = accepted?.bytes {
             try? Files.replace(name + "known-head", with: known.span)
         }
         try? Files.replace(name + "other-\(kind)", with: other.span)
@@ -122,7 +124,7 @@ final class ProfileState {
             try database.update(next)
             try database.drop(.head)
         }
-        (record, saved) = (next, next)
+        (record, saved, accepted) = (next, next, nil)
     }
 
     /// A check begins: what lasts from now on is the feed's fault, and not that of a device that
@@ -162,6 +164,6 @@ final class ProfileState {
             try? Files.remove(directory.path + "/" + name)
         }
         record = FeedRecord(position: start, health: FeedHealth(startingAt: now))
-        saved = record
+        (saved, accepted) = (record, nil)
     }
 }

@@ -3,20 +3,55 @@ import WakeSystem
 
 /// The encoding of a head; offsets as in FEED.md.
 extension FeedHead {
-    static let layout = SignedLayout(
-        magic: "WAKEHD01", domain: "wake-feed/head/1\n", count: FeedLimits.headBytes)
+    static let magic: StaticString = "WAKEHD02"
     private static let settingsBytes = 96..<96 + FeedSettings.byteCount
     private static let suffixStart = 256
-    private static let suffixEnd = suffixStart + 8 * FeedLimits.retainedBatches
+
+    /// The layout of a head that names so many batches.
+    static func layout(naming batches: Int) -> SignedLayout {
+        SignedLayout(
+            magic: magic, domain: "wake-feed/head/2\n", count: suffixStart + 8 * batches + 72)
+    }
+
+    /// The layout of the head that a file begins with, by numbers that nothing vouches for yet; the
+    /// head's proof follows it.
+    static func layout(of file: Span<UInt8>) throws(FeedError) -> SignedLayout {
+        guard file.count <= FeedLimits.headFileBytes else { throw .tooLarge }
+        // A short page of a captive portal is no head that broke off.
+        guard layout(naming: 0).mayBegin(file) else { throw .badSignature }
+        guard file.count >= suffixStart else { throw .truncated }
+        let (last, first): (UInt64, UInt64) =
+            (file.littleEndian(at: 24), file.littleEndian(at: 32))
+        let batches = last &+ 1 &- first
+        guard batches <= UInt64(FeedLimits.retainedBatches) else { throw .badSignature }
+        let layout = layout(naming: Int(batches))
+        guard file.count >= layout.count else { throw .truncated }
+        return layout
+    }
+
+    /// The head that a file begins with, and the proof after it; neither is verified.
+    package static func split(
+        _ file: [UInt8]
+    ) throws(FeedError) -> (head: [UInt8], proof: [UInt8]) {
+        let count = try layout(of: file.span).count
+        return (Array(file[..<count]), Array(file[count...]))
+    }
+
+    /// The bytes of this head in its file.
+    package var byteCount: Int { Self.layout(naming: count).count }
+
+    /// The key that signed an entry of the log: a head, and nothing after it.
+    static func signer(ofEntry entry: [UInt8], among keys: [FeedKey]) -> FeedKey? {
+        try? layout(of: entry.span).signer(of: entry.span, among: keys)
+    }
 
     /// The feed of a head whose signature was verified.
     static func feedID(in bytes: Span<UInt8>) -> FeedID { FeedID(bytes.extracting(8..<24)) }
 
     /// Reads a head whose signature was verified.
+    /// - Parameter bytes: the head alone.
     init(signed bytes: Span<UInt8>) throws(FeedError) {
-        guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart),
-            bytes.isZero(Self.suffixEnd..<4024)
-        else {
+        guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart) else {
             throw .malformedHead(.reservedBytes)
         }
         let sequence: UInt64 = bytes.littleEndian(at: 24)
@@ -34,35 +69,28 @@ extension FeedHead {
         headerHash = HeaderHash(bytes.extracting(56..<88))
         retainedBytes = bytes.littleEndian(at: 88)
         settings = FeedSettings(bytes.extracting(Self.settingsBytes))
-        suffixes = try Self.suffixes(in: bytes, count: sequence + 1 - first)
+        let end = Self.layout(naming: Int(sequence + 1 - first)).keyID
+        suffixes = stride(from: Self.suffixStart, to: end, by: 8).map {
+            BatchSuffix(bytes.extracting($0..<$0 + 8))
+        }
         // The table's last entry and the full hash are two views of the same batch.
         guard suffixes.last.map({ $0 == headerHash.suffix }) ?? true,
             sequence > 0 || headerHash == .none
         else { throw .malformedHead(.table) }
     }
 
-    /// A head whose signature was verified before it was stored; nil for any other bytes.
-    package init?(stored bytes: [UInt8]) {
-        guard Self.layout.matches(bytes.span), let head = try? FeedHead(signed: bytes.span) else {
-            return nil
-        }
+    /// A head, with or without its proof, whose signature was verified before or is not looked at;
+    /// nil for other bytes.
+    package init?(stored file: [UInt8]) {
+        guard let count = (try? Self.layout(of: file.span))?.count,
+            let head = try? FeedHead(signed: file.span.extracting(0..<count))
+        else { return nil }
         self = head
     }
 
-    private static func suffixes(
-        in bytes: Span<UInt8>, count: UInt64
-    ) throws(FeedError) -> [BatchSuffix] {
-        guard count <= UInt64(FeedLimits.retainedBatches) else { throw .malformedHead(.table) }
-        let end = suffixStart + Int(count) * 8
-        guard bytes.isZero(end..<suffixEnd) else { throw .malformedHead(.reservedBytes) }
-        return stride(from: suffixStart, to: end, by: 8).map {
-            BatchSuffix(bytes.extracting($0..<$0 + 8))
-        }
-    }
-
     package func encoded(signedWith key: SigningKey) -> [UInt8] {
-        precondition(UInt64(suffixes.count) == sequence + 1 - firstSequence)
-        var bytes = Self.layout.magic.bytes + feedID.bytes
+        precondition(UInt64(count) == sequence + 1 - firstSequence)
+        var bytes = Self.magic.bytes + feedID.bytes
         bytes.append(littleEndian: sequence)
         bytes.append(littleEndian: firstSequence)
         bytes.append(littleEndian: UInt64(issued))
@@ -72,31 +100,6 @@ extension FeedHead {
         bytes += settings.bytes
         bytes += [UInt8](repeating: 0, count: Self.suffixStart - bytes.count)
         for suffix in suffixes { bytes += suffix.bytes }
-        return Self.layout.signed(bytes, with: key)
-    }
-
-    /// The id of the key that an unverified head claims; nil unless length and magic are a head's.
-    static func keyID(ofUnverified bytes: Span<UInt8>) -> UInt64? {
-        layout.matches(bytes) ? bytes.littleEndian(at: 4024) : nil
-    }
-
-    /// The sequence of an unverified head; nil unless length and magic are a head's.
-    package static func sequence(ofUnverified bytes: Span<UInt8>) -> UInt64? {
-        guard layout.matches(bytes) else { return nil }
-        return bytes.littleEndian(at: 24)
-    }
-
-    /// The moments between which an unverified head counts, seconds since 1970.
-    package static func times(
-        ofUnverified bytes: Span<UInt8>
-    ) -> (issued: Int64, expires: Int64) {
-        let (issued, expires): (UInt64, UInt64) =
-            (bytes.littleEndian(at: 40), bytes.littleEndian(at: 48))
-        return (Int64(clamping: issued), Int64(clamping: expires))
-    }
-
-    /// The settings of a head without verification.
-    package static func settings(ofUnverified bytes: Span<UInt8>) -> FeedSettings {
-        FeedSettings(bytes.extracting(settingsBytes))
+        return Self.layout(naming: count).signed(bytes, with: key)
     }
 }

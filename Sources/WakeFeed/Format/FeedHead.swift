@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// The one file of a feed that changes: 4096 signed bytes with the publisher's settings and the
-/// names of all retained batches. Values come from `HeadVerifier` only.
+/// What changes of a feed: signed bytes with the publisher's settings and the names of all retained
+/// batches. Values come from `HeadVerifier` only.
 public struct FeedHead: Sendable, Equatable {
     /// The feed it belongs to.
     public let feedID: FeedID

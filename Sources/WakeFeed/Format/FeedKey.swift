@@ -54,7 +54,7 @@ public struct FeedID: Sendable, Hashable {
     public var text: String { String(decoding: Hex.encode(bytes.span), as: UTF8.self) }
 }
 
-/// The layout of a signed record of fixed length: a magic number, fields, zeros, the signer's id
+/// The layout of a signed record of known length: a magic number, fields, zeros, the signer's id
 /// (8 bytes), and an Ed25519 signature (64 bytes) over a domain and everything before it.
 struct SignedLayout: Sendable {
     /// The first 8 bytes.
@@ -62,13 +62,9 @@ struct SignedLayout: Sendable {
     let domain: StaticString
     let count: Int
 
-    private var keyID: Int { count - 72 }
+    /// Where the signer's id is.
+    var keyID: Int { count - 72 }
     private var signature: Int { count - 64 }
-
-    /// Whether length and magic number are the record's.
-    func matches(_ bytes: Span<UInt8>) -> Bool {
-        bytes.count == count && bytes.extracting(0..<8).equals(magic)
-    }
 
     /// Whether bytes may be the beginning of the record.
     func mayBegin(_ bytes: Span<UInt8>) -> Bool {
@@ -80,7 +76,7 @@ struct SignedLayout: Sendable {
         // A short page of a captive portal is no head that broke off.
         guard bytes.count >= count else { throw mayBegin(bytes) ? .truncated : .badSignature }
         guard bytes.count == count else { throw .tooLarge }
-        guard matches(bytes) else { throw .badSignature }
+        guard bytes.extracting(0..<8).equals(magic) else { throw .badSignature }
         let id: UInt64 = bytes.littleEndian(at: keyID)
         let message = message(bytes)
         let signed = bytes.extracting(signature..<count)

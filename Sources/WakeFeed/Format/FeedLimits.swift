@@ -1,12 +1,14 @@
 /// The bounds of the feed format, also in `Policy/FEED.md`; what exceeds them is refused.
 public enum FeedLimits {
-    /// Bytes of a head, always.
-    public static let headBytes = 4096
+    /// Most bytes of a head: one that names as many batches as it can.
+    public static let headBytes = 256 + 8 * retainedBatches + 72
+    /// Most bytes of the file `head`: the head, and its proof.
+    public static let headFileBytes = headBytes + proofBytes
     /// Bytes of a batch's header.
     public static let headerBytes = 256
     /// Largest payload of one batch, bytes.
     public static let payloadBytes = 4 << 20
-    /// Batches a head can name: the capacity of its table.
+    /// Batches a head can name.
     public static let retainedBatches = 448
     /// Seconds a batch is retained: 14 days.
     public static let retainedSeconds: Int64 = 14 * 86_400

@@ -58,10 +58,19 @@ package struct FeedDirectory: Sendable {
             .publish(bytes, in: log)
     }
 
-    package func headBytes() throws(FeedDirectoryError) -> [UInt8] {
+    /// The file `head`: the head and its proof.
+    package func headFile() throws(FeedDirectoryError) -> [UInt8] {
         try mapError({ $0.isMissing ? FeedDirectoryError.noFeed : .file($0) }) {
             () throws(FileError) in
-            try Files.read(headPath, limit: FeedLimits.headBytes)
+            try Files.read(headPath, limit: FeedLimits.headFileBytes)
+        }
+    }
+
+    /// The head alone, and the proof that follows it.
+    package func servedHead() throws(FeedDirectoryError) -> (head: [UInt8], proof: [UInt8]) {
+        let file = try headFile()
+        return try mapError(FeedDirectoryError.head) { () throws(FeedError) in
+            try FeedHead.split(file)
         }
     }
 
@@ -86,7 +95,7 @@ package struct FeedDirectory: Sendable {
     /// Reads and verifies the head; `key` is the oldest that may have signed it.
     package func head(_ key: FeedKey) throws(FeedDirectoryError) -> FeedHead {
         let chain = try keys(key)
-        let bytes = try headBytes()
+        let bytes = try headFile()
         return try mapError(FeedDirectoryError.head) { () throws(FeedError) in
             try FeedCursor(key: key).extended(by: chain, for: key)
                 .head(bytes.span, since: key).head
@@ -99,7 +108,7 @@ package struct FeedDirectory: Sendable {
         progress: (Int, Int) -> Void = { _, _ in }
     ) throws(FeedDirectoryError) -> FeedVerification {
         _ = try keys(key)
-        let (keys, bytes) = (try keysBytes(), try headBytes())
+        let (keys, bytes) = (try keysBytes(), try headFile())
         var feed = try mapError(FeedDirectoryError.head) { () throws(FeedError) in
             try FeedVerification(head: bytes.span, keys: keys, key: key, secrets: secrets, now: now)
         }

@@ -107,7 +107,7 @@ struct FeedLog: Sendable {
     ///
     /// It is signed with the feed's newest key, which clients know from the chain of `keys`. Of one
     /// key two kinds of message are signed, and none is ever both: what a head's signature covers
-    /// begins with "wake-feed/head/1\n" and goes on with "WAKEHD01" and binary fields, so that its
+    /// begins with "wake-feed/head/2\n" and goes on with "WAKEHD02" and binary fields, so that its
     /// second line is no tree size; the other domains of the feed end their first line alike. A
     /// checkpoint has a decimal number there.
     ///
@@ -153,7 +153,7 @@ package enum FeedLogFault: Sendable, Equatable {
     case signature
     /// The checkpoint's root is not that of the tiles.
     case root
-    /// The proof is of neither the head nor the one that follows it.
+    /// No proof of the head follows it.
     case proof
     /// The proof is longer than clients read: the policy has too many witnesses.
     case tooLarge
@@ -167,7 +167,7 @@ package enum FeedLogFault: Sendable, Equatable {
         case .missingTile: "a tile of the log of heads is missing; restore it from the static host"
         case .signature: "the checkpoint of the log is not signed with the feed's key"
         case .root: "the checkpoint is not that of the tiles; restore tile from the static host"
-        case .proof: "the proof is none of the head; run feed refresh"
+        case .proof: "what follows the head is no proof of it; run feed refresh"
         case .tooLarge: "the proof is longer than clients read; name fewer witnesses"
         }
     }
@@ -201,7 +201,6 @@ struct FeedLogRecord: StateRecord, Equatable {
 
 /// The files of a log that is served: nothing here needs a key.
 extension FeedDirectory {
-    var proofPath: String { path + "/proof" }
     var checkpointPath: String { path + "/checkpoint" }
     var tilesPath: String { path + "/tile" }
     var logPath: String { path + "/.log" }
@@ -213,19 +212,12 @@ extension FeedDirectory {
 
     /// The checkpoint that is served; nil in a feed without a log.
     package func checkpoint() throws(FeedDirectoryError) -> SignedCheckpoint? {
-        guard let bytes = try logFile(checkpointPath) else { return nil }
+        guard Files.exists(checkpointPath) else { return nil }
+        let bytes = try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            try Files.read(checkpointPath, limit: FeedLimits.proofBytes)
+        }
         guard let signed = SignedCheckpoint(bytes) else { throw .log(.damaged) }
         return signed
-    }
-
-    /// The bytes of the proof that is served; nil in a feed without a log.
-    package func proofBytes() throws(FeedDirectoryError) -> [UInt8]? { try logFile(proofPath) }
-
-    private func logFile(_ path: String) throws(FeedDirectoryError) -> [UInt8]? {
-        guard Files.exists(path) else { return nil }
-        return try mapError(FeedDirectoryError.of) { () throws(FileError) in
-            try Files.read(path, limit: FeedLimits.proofBytes)
-        }
     }
 
     func read(_ tile: LogTile) throws(FeedDirectoryError) -> [UInt8] {
@@ -315,30 +307,17 @@ extension FeedDirectory {
         return signed
     }
 
-    /// The proof belongs to the head. Killed between the two, the publisher left the proof of the
-    /// head that follows, and before that its checkpoint. A head before the log's first is in none.
+    /// The proof is of the head, in a former tree of the log: killed before it replaced the head,
+    /// the publisher left the checkpoint of the next one.
     private func verifyProof(in tree: LogCheckpoint) throws(FeedDirectoryError) {
-        let bytes = try proofBytes()
-        guard let proof = bytes.flatMap({ LogProof($0) }), proof.index < tree.size else {
+        let (head, bytes) = try servedHead()
+        guard let proof = LogProof(bytes), proof.includes(MerkleTree.leaf(head.span)) else {
             throw .log(.proof)
         }
-        let first = proof.index == 0 ? 0 : proof.index - 1
-        var leaves: [TreeHash] = []
-        for index in first...proof.index { leaves.append(try leaf(index, size: tree.size)) }
-        let headBytes = try headBytes()
-        let head = MerkleTree.leaf(headBytes.span)
-        let root = try logRoot(of: min(proof.checkpoint.checkpoint.size, tree.size), in: tree.size)
-        let isOurs = proof.isPart(of: tree, root: root, leaf: leaves[leaves.count - 1])
-        guard isOurs, leaves.contains(head) || proof.index == 0 else { throw .log(.proof) }
-    }
-}
-
-extension LogProof {
-    /// Whether this is a proof of a leaf in a former tree of a log, whose root was computed.
-    fileprivate func isPart(of tree: LogCheckpoint, root: TreeHash, leaf: TreeHash) -> Bool {
-        let former = checkpoint.checkpoint
-        return former.origin == tree.origin && former.size <= tree.size && former.root == root
-            && includes(leaf)
+        let former = proof.checkpoint.checkpoint
+        guard former.origin == tree.origin, former.size <= tree.size,
+            try former.root == logRoot(of: former.size, in: tree.size)
+        else { throw .log(.proof) }
     }
 }
 

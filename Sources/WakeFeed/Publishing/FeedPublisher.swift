@@ -189,7 +189,7 @@ package struct FeedPublisher: Sendable {
     private func pending(
         in log: FeedLog, since key: FeedKey
     ) throws(FeedDirectoryError) -> FeedHead? {
-        guard let newest = try log.lastHead(), try newest != directory.headBytes() else {
+        guard let newest = try log.lastHead(), try newest != directory.servedHead().head else {
             return nil
         }
         // What is not signed is not served, whoever has put it there.

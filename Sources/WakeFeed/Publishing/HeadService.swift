@@ -2,11 +2,9 @@ internal import WakeModel
 import WakeSystem
 
 /// The way of a signed head to the feed's clients: into the log, past the witnesses, into the files
-/// that are served. Each step is durable before the next: tiles, `.log`, `checkpoint`, `proof`,
-/// `head`. Killed in between, the directory verifies: until `.log` is written nobody has seen the
-/// new tiles; from then on the head is pending, and is served by the next publisher. `proof` comes
-/// before `head`: clients that know the old head need no proof of it any more, and those that do
-/// not ask again.
+/// that are served. Each step is durable before the next: tiles, `.log`, `checkpoint`, and `head`
+/// with its proof. Killed in between, the directory verifies: until `.log` is written nobody has
+/// seen the new tiles; from then on the head is pending, and is served by the next publisher.
 struct HeadService {
     let directory: FeedDirectory
     let key: SigningKey
@@ -45,8 +43,7 @@ struct HeadService {
             directory.checkpointPath, with: checkpoint.bytes, .checkpointWritten,
             .checkpointNamed, observer)
         try directory.replace(
-            directory.proofPath, with: proof, .proofWritten, .proofNamed, observer)
-        try directory.replace(directory.headPath, with: head, .headWritten, .headNamed, observer)
+            directory.headPath, with: head + proof, .headWritten, .headNamed, observer)
     }
 }
 

@@ -69,9 +69,8 @@ package enum PublishStep: Sendable, Equatable {
     /// The witnesses have cosigned, if there are any.
     case cosigned
     case checkpointWritten, checkpointNamed
-    case proofWritten, proofNamed
-    case headWritten
-    case headNamed
+    /// The head with its proof.
+    case headWritten, headNamed
 
     // Of a succession.
 

@@ -139,7 +139,7 @@ struct PublishSession {
                 .map(directory.batchPath)
             candidates += [
                 directory.headPath, directory.keysPath, directory.journalPath, directory.logPath,
-                directory.checkpointPath, directory.proofPath,
+                directory.checkpointPath,
             ].map(FeedDirectory.temporary)
             candidates += try directory.supersededTiles(sizes: [log.size, served])
             var removed = 0

@@ -70,9 +70,7 @@ package struct SignedCheckpoint: Sendable, Hashable {
 /// A tlog-proof (C2SP tlog-proof): an entry's index, its inclusion proof, and the checkpoint whose
 /// tree includes it. It says nothing about the entry: who verifies has that.
 package struct LogProof: Sendable, Hashable {
-    /// The beginning of every version's first line.
-    static let mark = Array("c2sp.org/tlog-proof@".utf8)
-    private static let firstLine = mark + Array("v1".utf8)
+    private static let firstLine = Array("c2sp.org/tlog-proof@v1".utf8)
     private static let indexMark = Array("index ".utf8)
     private static let extraMark = Array("extra ".utf8)
     /// Inclusion proofs of trees below 2^63 leaves are not longer.

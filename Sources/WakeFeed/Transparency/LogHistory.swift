@@ -7,8 +7,8 @@ import WakeSystem
 /// A client that knows a tree no older than the first of them finds it here, or not: then its
 /// history is another one. This takes no request of its own, and is the same for all clients.
 package struct LogHistory: Sendable, Hashable {
-    /// Leaves that a proof has at most: five days of twelve heads.
-    static let leaves = 64
+    /// Leaves that a proof has at most: those of 64 hours with a head every two.
+    static let leaves = 32
     private let frontiers: MerkleFrontier
     private let leaves: [TreeHash]
 

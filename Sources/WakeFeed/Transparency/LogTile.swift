@@ -144,8 +144,23 @@ extension LogTile {
     }
 }
 
-/// The hashes of subtrees from tiles.
+/// The contents of tiles.
 extension LogTile {
+    /// The bytes of this tile at the beginning of a wider one; nil when that has fewer entries.
+    /// - Parameter read: two bytes of the wider one from a place on, fewer at its end.
+    package func byteCount<Failure: Error>(
+        read: (Int) throws(Failure) -> [UInt8]
+    ) throws(Failure) -> Int? {
+        guard case .entries = content else { return width * TreeHash.count }
+        var end = 0
+        for _ in 0..<width {
+            let length = try read(end)
+            guard length.count == 2 else { return nil }
+            end += 2 + Int(length.span.bigEndian(at: 0, as: UInt16.self))
+        }
+        return end
+    }
+
     /// The tile that the hash of a subtree is made of, in a tree of `size` leaves.
     package init(holding subtree: CompleteSubtree, size: UInt64) {
         let level = subtree.level / Self.height

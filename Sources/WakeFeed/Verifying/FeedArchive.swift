@@ -6,7 +6,7 @@ package struct FeedArchive {
     package struct Verdict: Sendable {
         package let path: String
         package var result: Result<FeedFile, FeedFile.Fault>
-        /// A head that a proof among the files is of.
+        /// A head that its proof, or one of a later head, shows to be in the log.
         package var isProven = false
     }
 
@@ -30,7 +30,7 @@ package struct FeedArchive {
         self.proofs = proofs
         cursor = known.map(FeedCursor.init(chain:)) ?? FeedCursor(key: key)
         var heads: [(issued: UInt64, index: Int)] = []
-        var (batches, keys, proven): ([Int], [Int], [Int]) = ([], [], [])
+        var (batches, keys): ([Int], [Int]) = ([], [])
         for (index, path) in paths.enumerated() {
             var fault = FeedFile.Fault.notOfAFeed
             do throws(FeedFile.Fault) {
@@ -38,7 +38,6 @@ package struct FeedArchive {
                 case .head(let issued): heads.append((issued, index))
                 case .batch: batches.append(index)
                 case .keys: keys.append(index)
-                case .proof: proven.append(index)
                 }
             } catch {
                 fault = error
@@ -47,11 +46,10 @@ package struct FeedArchive {
         }
         // Keys first; then heads, the oldest first: one of a key's successor retires that key.
         heads.sort { ($0.issued, $0.index) < ($1.issued, $1.index) }
-        var done = verdicts.count - heads.count - batches.count - keys.count - proven.count
+        var done = verdicts.count - heads.count - batches.count - keys.count
         let ordered =
             keys.map { ($0, FeedFile.Kind.keys) }
             + heads.map { ($0.index, .head(issued: $0.issued)) } + batches.map { ($0, .batch) }
-            + proven.map { ($0, .proof) }
         for (index, kind) in ordered {
             do throws(FeedFile.Fault) {
                 verdicts[index].result = .success(try verify(index, kind, key))
@@ -62,7 +60,7 @@ package struct FeedArchive {
             progress(done, paths.count)
         }
         checkChain(batches)
-        checkProofs(heads.map(\.index))
+        checkProofs()
     }
 
     private static func open(_ path: String) throws(FeedFile.Fault) -> OpenFile {
@@ -84,9 +82,6 @@ package struct FeedArchive {
         case .keys: return try verifyKeys(path, of: key)
         case .head: return try verifyHead(path, at: index)
         case .batch: return try verifyBatch(path)
-        case .proof:
-            // Held against the heads when all are known.
-            return .proof(proofs.add(try FeedFile.proof(Self.open(path)), at: index))
         }
     }
 
@@ -105,11 +100,12 @@ package struct FeedArchive {
     private mutating func verifyHead(
         _ path: String, at index: Int
     ) throws(FeedFile.Fault) -> FeedFile {
-        let (head, signer, leaf) = try FeedFile.head(Self.open(path), cursor: cursor)
+        let (head, signer, leaf, proof) = try FeedFile.head(Self.open(path), cursor: cursor)
         try register(head)
         cursor.adopt(head, signedBy: signer)
-        proofs.add(head, leaf, cursor, at: index)
-        return .head(head)
+        proofs.add(head, leaf, proof, cursor, at: index)
+        // Proofs are held against the heads when all are known.
+        return .head(head, nil)
     }
 
     /// Registers the batches of a head. Two heads with different batches of one number are a fork.
@@ -156,16 +152,17 @@ package struct FeedArchive {
         }
     }
 
-    private mutating func checkProofs(_ heads: [Int]) {
-        let (results, proven) = proofs.check(cursor.chain)
-        for (index, result) in results {
-            verdicts[index].result = result.map(FeedFile.proof).mapError(FeedFile.Fault.proof)
-        }
-        for index in heads {
-            guard case .success = verdicts[index].result else { continue }
+    private mutating func checkProofs() {
+        let (results, proven) = proofs.check()
+        for index in verdicts.indices {
+            guard case .success(.head(let head, _)) = verdicts[index].result else { continue }
             verdicts[index].isProven = proven.contains(index)
-            if proofs.isNeeded, !proven.contains(index) {
+            switch results[index] {
+            case .success(let proof): verdicts[index].result = .success(.head(head, proof))
+            case .failure(let fault): verdicts[index].result = .failure(.proof(fault))
+            case nil where proofs.isNeeded && !proven.contains(index):
                 verdicts[index].result = .failure(.unproven)
+            case nil: break
             }
         }
     }

@@ -50,15 +50,16 @@ public struct FeedCursor: Sendable, Equatable {
         return next
     }
 
-    /// Verifies a head's bytes by themselves: signature, feed, contents, signer. No key before
-    /// `oldest` may have signed, and no key at all when that one is unknown.
+    /// Verifies a head, with or without its proof, by itself: signature, feed, contents, signer. No
+    /// key before `oldest` may have signed, and no key at all when that one is unknown.
     func head(
-        _ bytes: Span<UInt8>, since oldest: FeedKey? = nil
+        _ file: Span<UInt8>, since oldest: FeedKey? = nil
     ) throws(FeedError) -> (head: FeedHead, signer: Int) {
+        let layout = try FeedHead.layout(of: file)
+        let bytes = file.extracting(0..<layout.count)
         let first = oldest.map { chain.index(of: $0) ?? chain.links.count } ?? 0
         // Before the signature is verified, no byte may choose another code than `.badSignature`.
-        let key = try FeedHead.layout.signer(
-            of: bytes, among: Array(chain.keys[max(signer, first)...]))
+        let key = try layout.signer(of: bytes, among: Array(chain.keys[max(signer, first)...]))
         guard FeedHead.feedID(in: bytes) == feedID else { throw .wrongFeed }
         let head = try FeedHead(signed: bytes)
         guard let index = chain.index(of: key), chain.maySign(index, headAt: head.sequence) else {

@@ -3,16 +3,16 @@ package import WakeSystem
 
 /// One file of a feed, verified by itself: signed and complete. ``FeedArchive`` compares several.
 package enum FeedFile: Sendable {
-    case head(FeedHead)
+    /// A head, and its proof, if it comes with one.
+    case head(FeedHead, ArchivedProofs.Proof?)
     case batch(BatchHeader, HeaderHash)
     case keys(KeyChain)
-    case proof(ArchivedProofs.Proof)
 
     package enum Fault: Error, Equatable, Sendable {
         case unreadable(FileError)
         /// A directory, a pipe or the like.
         case notRegular
-        /// Its first bytes are none of a head, a batch, a file of keys or a proof.
+        /// Its first bytes are none of a head, a batch or a file of keys.
         case notOfAFeed
         case refused(FeedError)
         /// Its name is another batch's.
@@ -21,7 +21,7 @@ package enum FeedFile: Sendable {
         case chain(after: UInt64)
         /// A head among the files names another batch of this number.
         case otherThanHead(UInt64)
-        /// A proof does not hold, or is of no head among the files.
+        /// The head's proof does not hold.
         case proof(HeadProofFault)
         /// A head that no proof among the files is of, under a policy that asks for one.
         case unproven
@@ -30,7 +30,7 @@ package enum FeedFile: Sendable {
     enum Kind: Equatable {
         /// Seconds since 1970, to order heads by.
         case head(issued: UInt64)
-        case batch, keys, proof
+        case batch, keys
     }
 
     /// The kind of a file by its first bytes; nothing is verified.
@@ -40,29 +40,24 @@ package enum FeedFile: Sendable {
         let magic = start.span.extracting(0..<8)
         if magic.equals(BatchHeader.layout.magic) { return .batch }
         if magic.equals(KeyChain.magic) { return .keys }
-        if start.starts(with: LogProof.mark) { return .proof }
-        guard magic.equals(FeedHead.layout.magic) else { throw .notOfAFeed }
+        guard magic.equals(FeedHead.magic) else { throw .notOfAFeed }
         return .head(issued: start.count < 48 ? 0 : start.span.littleEndian(at: 40))
     }
 
     /// Reads and verifies a head, signed by one of the cursor's keys.
-    /// - Returns: also the head's leaf in the feed's log.
+    /// - Returns: also the head's leaf in the feed's log, and its proof, which is not verified; nil
+    ///   when nothing follows the head.
     static func head(
         _ file: OpenFile, cursor: FeedCursor
-    ) throws(Fault) -> (head: FeedHead, signer: Int, leaf: TreeHash) {
-        let bytes = try read(file, count: FeedLimits.headBytes + 1)
+    ) throws(Fault) -> (head: FeedHead, signer: Int, leaf: TreeHash, proof: LogProof?) {
+        let bytes = try read(file, count: FeedLimits.headFileBytes + 1)
         let (head, signer) = try mapError(Fault.refused) { () throws(FeedError) in
             try cursor.head(bytes.span)
         }
-        return (head, signer, MerkleTree.leaf(bytes.span))
-    }
-
-    /// Reads a proof; nothing of it is verified.
-    static func proof(_ file: OpenFile) throws(Fault) -> LogProof {
-        let bytes = try read(file, count: FeedLimits.proofBytes + 1)
-        guard bytes.count <= FeedLimits.proofBytes else { throw .refused(.tooLarge) }
-        guard let proof = LogProof(bytes) else { throw .proof(.malformed) }
-        return proof
+        let leaf = MerkleTree.leaf(bytes.span.extracting(0..<head.byteCount))
+        guard bytes.count > head.byteCount else { return (head, signer, leaf, nil) }
+        guard let proof = head.proof(in: bytes) else { throw .proof(.malformed) }
+        return (head, signer, leaf, proof)
     }
 
     /// Reads and verifies a file of keys, of which one is known.

@@ -33,7 +33,7 @@ package struct LogCursor: Sendable, Hashable {
 public enum HeadProofFault: Error, Equatable, Sendable {
     /// No proof: absent, cut off, or another file.
     case malformed
-    /// The proof of another head: a cache has one older than the other.
+    /// The proof of another head.
     case otherHead
     /// Of a log with another name than the feed's: a publisher could keep two.
     case otherLog
@@ -73,16 +73,16 @@ package struct HeadProofVerifier: Sendable {
 
     /// Performs the checks in order; the first that fails names the fault.
     /// - Parameters:
-    ///   - head: the bytes that `verified` was read from.
+    ///   - file: the head that `verified` was read from, and its proof.
     ///   - now: seconds since 1970.
     package func verify(
-        _ proof: [UInt8], of head: [UInt8], _ verified: VerifiedHead, now: Int64
+        _ file: [UInt8], of verified: VerifiedHead, now: Int64
     ) throws(HeadProofFault) -> Verified {
-        guard proof.count <= FeedLimits.proofBytes, let proof = LogProof(proof) else {
-            throw .malformed
-        }
-        guard proof.includes(MerkleTree.leaf(head.span)) else { throw .otherHead }
-        return try verify(proof, verified.cursor, life: verified.head.life, now: now)
+        let head = verified.head
+        guard let proof = head.proof(in: file) else { throw .malformed }
+        let leaf = MerkleTree.leaf(file.span.extracting(0..<head.byteCount))
+        guard proof.includes(leaf) else { throw .otherHead }
+        return try verify(proof, verified.cursor, life: head.life, now: now)
     }
 
     /// The checks that are left when a proof is known to be of the right head.
@@ -144,6 +144,14 @@ package struct HeadProofVerifier: Sendable {
         guard answer == .contained || tree.size - cursor.size > UInt64(LogHistory.leaves) else {
             throw .otherHistory
         }
+    }
+}
+
+extension FeedHead {
+    /// The proof that follows this head in its file; nil when that is none.
+    func proof(in file: [UInt8]) -> LogProof? {
+        let proof = file[byteCount...]
+        return proof.count <= FeedLimits.proofBytes ? LogProof(Array(proof)) : nil
     }
 }
 

@@ -1,4 +1,7 @@
-/// Decides, without clock, file or network, whether 4096 bytes are the feed's head.
+import WakeSystem
+
+/// Decides, without clock, file or network, whether bytes are the feed's head, perhaps with a proof
+/// after it, which it does not look at.
 public struct HeadVerifier: Sendable {
     /// The client's state.
     public let cursor: FeedCursor
@@ -16,9 +19,9 @@ public struct HeadVerifier: Sendable {
     /// first head, and by the first one of every other signer. It does not depend on which of the
     /// keys was configured, so the request says no more than those for the batches that follow.
     public func needsKeys(for head: Span<UInt8>) -> Bool {
-        guard let signer = FeedHead.keyID(ofUnverified: head) else { return false }
-        return cursor.newestIssued == nil || signer != cursor.newestSigner.keyID
-            || !cursor.chain.contains(key)
+        guard let layout = try? FeedHead.layout(of: head) else { return false }
+        return cursor.newestIssued == nil || !cursor.chain.contains(key)
+            || head.littleEndian(at: layout.keyID) != cursor.newestSigner.keyID
     }
 
     /// Performs the checks in order; the first that fails names the error. `keys`: the feed's file,
@@ -29,9 +32,8 @@ public struct HeadVerifier: Sendable {
     ) throws(FeedError) -> VerifiedHead {
         let offered = keys.flatMap { try? KeyChain($0.span) }
         let cursor = offered.map { self.cursor.extended(by: $0, for: key) } ?? self.cursor
-        if offered != nil, !cursor.chain.contains(key), FeedHead.layout.matches(bytes) {
-            throw .wrongFeed
-        }
+        _ = try FeedHead.layout(of: bytes)
+        guard offered == nil || cursor.chain.contains(key) else { throw .wrongFeed }
         let (head, signer) = try cursor.head(bytes, since: key)
         guard head.sequence >= cursor.sequence else {
             throw .rollback(stored: cursor.sequence, offered: head.sequence)

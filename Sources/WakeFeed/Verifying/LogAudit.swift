@@ -208,7 +208,7 @@ package struct LogAudit: Sendable {
     /// - Returns: nil also for a head of a key that another one had followed by then.
     private mutating func head(_ entry: [UInt8]) -> FeedHead? {
         let keys = Array(chain.keys[signer...])
-        guard let key = try? FeedHead.layout.signer(of: entry.span, among: keys),
+        guard let key = FeedHead.signer(ofEntry: entry, among: keys),
             FeedHead.feedID(in: entry.span) == chain.feedID,
             let head = try? FeedHead(signed: entry.span), let place = chain.index(of: key)
         else { return nil }
@@ -226,7 +226,7 @@ extension FeedHead {
     /// A head that any key of the feed signed: which of them when, is a matter of the batches.
     /// - Returns: nil for any other bytes.
     package init?(_ bytes: [UInt8], signedBy chain: KeyChain) {
-        guard (try? Self.layout.signer(of: bytes.span, among: chain.keys)) != nil,
+        guard Self.signer(ofEntry: bytes, among: chain.keys) != nil,
             Self.feedID(in: bytes.span) == chain.feedID,
             let head = try? FeedHead(signed: bytes.span)
         else { return nil }

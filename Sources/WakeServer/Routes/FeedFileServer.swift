@@ -12,7 +12,6 @@ final class FeedFileServer: Sendable {
     private let cachedHead: CachedFile<Head>
     private let cachedKeys: CachedFile<Response?>
     private let cachedGatewayKeys: CachedFile<Response?>
-    private let cachedProof: CachedFile<Response?>
     private let cachedCheckpoint: CachedFile<Response?>
     /// The batches and tiles that are being sent, by path: one descriptor each, however many
     /// clients ask.
@@ -42,7 +41,7 @@ final class FeedFileServer: Sendable {
             ("Cache-Control", "public, max-age=\(maxAge)"),
             ("X-Content-Type-Options", "nosniff"),
         ]
-        cachedHead = CachedFile(directory + "/head", limit: FeedLimits.headBytes) { bytes in
+        cachedHead = CachedFile(directory + "/head", limit: FeedLimits.headFileBytes) { bytes in
             let head = bytes.flatMap { Head($0, fields) } ?? Head()
             log(head.response == nil ? .feedUnreadable : .feedChanged(sequence: head.sequence))
             return head
@@ -58,13 +57,9 @@ final class FeedFileServer: Sendable {
         }
         // C2SP tlog-tiles: a checkpoint is UTF-8 text.
         let text = [("Content-Type", "text/plain; charset=utf-8")] + fields.dropFirst()
-        func textFile(_ name: String) -> CachedFile<Response?> {
-            CachedFile(directory + "/" + name, limit: FeedLimits.proofBytes) { bytes in
-                bytes.map { Response(200, fields: text, body: .bytes($0)) }
-            }
-        }
-        cachedProof = textFile("proof")
-        cachedCheckpoint = textFile("checkpoint")
+        cachedCheckpoint = CachedFile(
+            directory + "/checkpoint", limit: FeedLimits.proofBytes
+        ) { bytes in bytes.map { Response(200, fields: text, body: .bytes($0)) } }
     }
 
     private var currentHead: Head? { try? cachedHead.current() }
@@ -76,9 +71,6 @@ final class FeedFileServer: Sendable {
     /// The feed's keys, for the time a cache may keep the head; nil when there is no such file.
     /// - Throws: when there is no descriptor for it.
     func keys() throws(FileError) -> Response? { try cachedKeys.current() ?? nil }
-
-    /// The proof of the newest head, as `keys`.
-    func proof() throws(FileError) -> Response? { try cachedProof.current() ?? nil }
 
     /// The newest checkpoint of the log of heads, as `keys`.
     func checkpoint() throws(FileError) -> Response? { try cachedCheckpoint.current() ?? nil }
@@ -102,9 +94,10 @@ final class FeedFileServer: Sendable {
         guard let wider = wider(than: tile), let (file, size) = try open(wider.path) else {
             return nil
         }
-        // Entries are heads: all of one length.
-        let part = size / wider.width * tile.width
-        return size % wider.width == 0 ? (file, part) : nil
+        let part = try tile.byteCount { place throws(FileError) in
+            try file.read(at: place, count: 2)
+        }
+        return part.flatMap { $0 <= size ? (file, $0) : nil }
     }
 
     /// A publisher removes partial tiles that others have followed.
@@ -138,14 +131,11 @@ final class FeedFileServer: Sendable {
 
 extension FeedFileServer.Head {
     fileprivate init?(_ bytes: [UInt8], _ fields: [(StaticString, String)]) {
-        guard let sequence = FeedHead.sequence(ofUnverified: bytes.span) else { return nil }
-        let (issued, expires) = FeedHead.times(ofUnverified: bytes.span)
-        let settings = FeedHead.settings(ofUnverified: bytes.span)
+        guard let head = FeedHead(stored: bytes) else { return nil }
         self.init(
-            sequence: sequence, spreadSeconds: Int(settings.spreadSeconds),
+            sequence: head.sequence, spreadSeconds: Int(head.settings.spreadSeconds),
             times: FeedHeadTimes(
-                issued: issued, expires: expires,
-                pausedUntil: settings.pausedUntil(issued: issued)),
+                issued: head.issued, expires: head.expires, pausedUntil: head.pausedUntil),
             response: Response(200, fields: fields, body: .bytes(bytes)))
     }
 }

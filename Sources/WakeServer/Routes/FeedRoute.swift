@@ -2,7 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head`, `/feed/proof`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`, and the log of
+/// `/feed/head`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`, and the log of
 /// heads below `/feed/checkpoint` and `/feed/tile/`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
@@ -16,7 +16,6 @@ struct FeedRoute: Sendable {
             if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
             if request.isPath("/feed/keys") { return small(files.keys) }
             if request.isPath("/feed/ohttp-keys") { return small(files.gatewayKeys) }
-            if request.isPath("/feed/proof") { return small(files.proof) }
             if request.isPath("/feed/checkpoint") { return small(files.checkpoint) }
             if request.path.starts(with: Self.tilePrefix) {
                 return tile(request.path.dropFirst(Self.prefix.count))

@@ -7,7 +7,7 @@ import WakeSystem
 
 let verifyCommand = Command(
     "verify", "check downloaded feed files, without any request",
-    operands: [.init("FILE", "heads, batches, keys and proofs, or directories of them", .many)],
+    operands: [.init("FILE", "heads, batches and keys, or directories of them", .many)],
     options: [
         .init("--key", value: "KEY", "the feed's public key, instead of the profile's"),
         .init(
@@ -16,7 +16,7 @@ let verifyCommand = Command(
         .init("--json", "as JSON"),
     ] + Profile.options,
     examples: [
-        "reveille-client verify head proof b/*",
+        "reveille-client verify head b/*",
         "reveille-client verify /media/stick/feed --key KEY --witnesses POLICY",
     ],
     notes: """
@@ -24,10 +24,10 @@ let verifyCommand = Command(
         batch before, and to what heads name. A key that took over is known from the feed's file
         keys, if that is among the files, or from what the profile has seen.
 
-        With a policy of witnesses, as a client with one: each head needs a proof among the files
-        that the feed's log has it, under enough cosignatures. A proof is also one of the 63 heads
-        before its own, and has to contain the logs of smaller proofs, and of the profile. Without a
-        policy a proof is held against the feed's signature and the heads alone.
+        With a policy of witnesses, as a client with one: each head needs a proof that the feed's
+        log has it, under enough cosignatures: its own, which follows it in its file, or one of the
+        next 31 heads. A log has to contain the smaller ones of other heads, and of the profile.
+        Without a policy a proof is held against the feed's signature and its head alone.
 
         Exit status 0: all are as they were signed; 65: one is not; 74: one cannot be read.
         """
@@ -99,7 +99,6 @@ private func files(in path: String) throws(CommandFailure) -> [String] {
     var found: [String] = []
     if here.contains("keys") { found.append(path + "/keys") }
     if here.contains("head") { found.append(path + "/head") }
-    if here.contains("proof") { found.append(path + "/proof") }
     found += here.filter(FeedHead.isBatchName).sorted().map { "\(path)/\($0)" }
     if here.contains("b") {
         let batches = (try? Files.names(in: path + "/b")) ?? []
@@ -127,9 +126,9 @@ private func exitStatus(of verdicts: [FeedArchive.Verdict]) -> ExitStatus {
 private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
     let text =
         switch verdict.result {
-        case .success(.head(let head)):
+        case .success(.head(let head, let proof)):
             "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
-                + (verdict.isProven ? ", in the log" : "")
+                + (verdict.isProven ? ", in the log" : "") + (proof?.text ?? "")
         case .success(.batch(let header, _)):
             "ok, batch \(header.sequence), \(header.count) digests, "
                 + "false matches 2^-\(header.budget.bits)"
@@ -137,10 +136,6 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
             chain.keys.count == 1
                 ? "ok, 1 key, \(chain.newest.text)"
                 : "ok, \(chain.keys.count) keys, the newest is \(chain.newest.text)"
-        case .success(.proof(let proof)):
-            "ok, proof, entry \(proof.index) of a log of \(proof.size) heads"
-                + (proof.cosigners.map { ", cosigned by \($0) of the policy's witnesses" } ?? "")
-                + (proof.isStale ? ", LONGER AGO than a head lives" : "")
         case .failure(let fault):
             (fault.isUnreadable ? "unreadable, " : "BAD, ") + fault.texts.description
         }
@@ -163,10 +158,15 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
         text.beginObject()
         text.member("path", string: verdict.path)
         switch verdict.result {
-        case .success(.head(let head)):
+        case .success(.head(let head, let proof)):
             valid("head", head.sequence, head.issued)
             text.member("expires", number: head.expires)
             text.member("proven", bool: verdict.isProven)
+            guard let proof else { break }
+            text.member("entry", number: proof.index)
+            text.member("heads", number: proof.size)
+            if let cosigners = proof.cosigners { text.member("cosigned", number: cosigners) }
+            text.member("stale", bool: proof.isStale)
         case .success(.batch(let header, _)):
             valid("batch", header.sequence, header.issued)
             text.member("digests", number: header.count)
@@ -176,14 +176,6 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
             text.member("result", string: "ok")
             text.member("kind", string: "keys")
             text.member("keys", number: chain.keys.count)
-        case .success(.proof(let proof)):
-            counts.ok += 1
-            text.member("result", string: "ok")
-            text.member("kind", string: "proof")
-            text.member("entry", number: proof.index)
-            text.member("heads", number: proof.size)
-            if let cosigners = proof.cosigners { text.member("cosigned", number: cosigners) }
-            text.member("stale", bool: proof.isStale)
         case .failure(let fault):
             if fault.isUnreadable { counts.unreadable += 1 } else { counts.bad += 1 }
             text.member("result", string: fault.isUnreadable ? "unreadable" : "bad")
@@ -199,12 +191,20 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
     return text.bytes + [0x0A]
 }
 
+extension ArchivedProofs.Proof {
+    fileprivate var text: String {
+        ", entry \(index) of \(size)"
+            + (cosigners.map { ", cosigned by \($0) of the policy's witnesses" } ?? "")
+            + (isStale ? ", LONGER AGO than a head lives" : "")
+    }
+}
+
 extension HeadProofFault {
     fileprivate var texts: (code: StaticString, description: String) {
         switch self {
-        case .malformed: ("malformed-proof", "it is no proof, or has been changed")
-        case .otherHead: ("other-head", "it proves none of the heads among the files")
-        case .otherLog: ("other-log", "it is of another log than this feed's")
+        case .malformed: ("malformed-proof", "what follows the head is no proof")
+        case .otherHead: ("other-head", "its proof is of another head")
+        case .otherLog: ("other-log", "its proof is of another log than this feed's")
         case .badSignature:
             (
                 "bad-signature",
@@ -216,7 +216,7 @@ extension HeadProofFault {
         case .otherHistory:
             (
                 "other-history",
-                "its log does not contain the one of another proof, or the one that "
+                "its log does not contain the one of another head, or the one that "
                     + "the profile accepted: some client sees another feed"
             )
         }
@@ -236,8 +236,8 @@ extension FeedFile.Fault {
         switch self {
         case .unreadable(let error): ("unreadable", error.reason)
         case .notRegular: ("not-a-file", "it is no regular file")
-        case .notOfAFeed: ("not-of-a-feed", "it is no head, batch, file of keys or proof")
-        case .unproven: ("unproven", "no proof among the files shows that the feed's log has it")
+        case .notOfAFeed: ("not-of-a-feed", "it is no head, batch or file of keys")
+        case .unproven: ("unproven", "no proof shows that the feed's log has it")
         case .proof(let fault): fault.texts
         case .misnamed: ("misnamed", "it holds another batch than its name says")
         case .chain(let sequence): ("chain", "it does not follow batch \(sequence)")

@@ -62,8 +62,10 @@ struct FeedMonitorVisit {
             throw CommandFailure("the key does not belong to this feed", status: .badData)
         }
         // The head first: a log that is read later has it, unless it never will.
-        let bytes = try await fetch("head", limit: FeedLimits.headBytes)
-        guard let head = FeedHead(bytes, signedBy: chain) else {
+        let file = try await fetch("head", limit: FeedLimits.headFileBytes)
+        guard let (bytes, proof) = try? FeedHead.split(file),
+            let head = FeedHead(bytes, signedBy: chain)
+        else {
             throw CommandFailure("the head is not signed with the feed's key", status: .badData)
         }
         let note = try await fetch("checkpoint", limit: FeedLimits.proofBytes)
@@ -83,7 +85,7 @@ struct FeedMonitorVisit {
                 findings: [known.origin == origin ? .rollback : .otherHistory], size: size, read: 0,
                 evidence: .checkpoints(known.checkpoint, signed.bytes))
         }
-        var result = try await read(signed, chain, since: known, looking: bytes)
+        var result = try await read(signed, chain, since: known, looking: bytes, proof)
         result.findings.insert(contentsOf: cosignatures(of: signed, chain, origin, head), at: 0)
         if result.log != nil { result.findings += try await missingBatches(of: head) }
         return result
@@ -110,7 +112,7 @@ struct FeedMonitorVisit {
     /// count because they lead to the known tree and to the checkpoint's.
     private func read(
         _ signed: SignedCheckpoint, _ chain: KeyChain, since known: MonitoredLog?,
-        looking head: [UInt8]
+        looking head: [UInt8], _ proof: [UInt8]
     ) async throws(CommandFailure) -> Result {
         let tree = signed.checkpoint
         let reviewed = known?.reviewed ?? 0
@@ -146,7 +148,7 @@ struct FeedMonitorVisit {
         }
         Console().endProgress()
         guard audit.root == tree.root else { return result(.wrongTiles) }
-        if !isLogged { isLogged = try await isProven(head, in: tree) }
+        isLogged = isLogged || Self.proves(proof, head, in: tree)
         var whole = result(isLogged ? nil : .unloggedHead, isLogged ? nil : .head(head))
         let isReviewed = accepting || audit.findings.isEmpty
         if let origin = NoteKeyName(tree.origin) {
@@ -185,15 +187,14 @@ struct FeedMonitorVisit {
             }
         }
         let full = try await fetch(tile.full.path, limit: LogTile.width * bytesEach)
-        return Array(full.prefix(tile.width * bytesEach))
+        return Array(full.prefix(tile.byteCount { Array(full.dropFirst($0).prefix(2)) } ?? 0))
     }
 
     /// A head of an earlier visit: its proof shows that it is in the log that was read.
-    private func isProven(
-        _ head: [UInt8], in tree: LogCheckpoint
-    ) async throws(CommandFailure) -> Bool {
-        let bytes = try await fetch("proof", limit: FeedLimits.proofBytes)
-        guard let proof = LogProof(bytes) else { return false }
+    private static func proves(
+        _ proof: [UInt8], _ head: [UInt8], in tree: LogCheckpoint
+    ) -> Bool {
+        guard let proof = LogProof(proof) else { return false }
         return proof.checkpoint.checkpoint == tree && proof.includes(MerkleTree.leaf(head.span))
     }
 

@@ -61,7 +61,7 @@ enum FeedVerifyCommand {
     ) async throws(CommandFailure) -> FeedVerification {
         let console = Console()
         let server = try mapError(failure, try RemoteFeed(text))
-        let head = try await fetch("head", limit: FeedLimits.headBytes, from: server)
+        let head = try await fetch("head", limit: FeedLimits.headFileBytes, from: server)
         let keys = try await fetch("keys", limit: FeedLimits.keysBytes, from: server)
         _ = try mapError({ failure("the file keys", $0) }, try KeyChain(keys.span))
         var feed = try mapError({ failure("the head", $0) }) { () throws(FeedError) in

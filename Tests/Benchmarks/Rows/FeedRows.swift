@@ -71,8 +71,7 @@ enum FeedRows {
         let publisher = FeedPublisher(directory: path, key: signing)
         for _ in 0..<16 { try publisher.publishCover(now: now) }
         let key = FeedKey(signing.verifyingKey)
-        let head = try directory.headBytes()
-        guard let bytes = try directory.proofBytes() else { throw BenchFailure("no proof") }
+        let (head, bytes) = try directory.servedHead()
         let message = Array(head.dropLast(64))
         let signature = signing.sign(message.span)
         return [

@@ -36,7 +36,7 @@ enum WitnessRows {
     ) { setting in
         let place = StorePlace(in: setting.directory)
         let feed = try WitnessedFeed(place.path + "/feed", witnesses: witnesses)
-        let (bytes, proof) = (try feed.head(), try feed.proof())
+        let bytes = try FeedDirectory(feed.directory).headFile()
         let head = try HeadVerifier(cursor: FeedCursor(key: feed.key))
             .verify(bytes.span, now: feed.now)
         let policy = try WitnessPolicy(Array(feed.policy.utf8))
@@ -46,7 +46,7 @@ enum WitnessRows {
             Arm(.ours, "HeadProofVerifier") { _ in
                 try measured(setting.size, in: place) {
                     _ = try HeadProofVerifier(policy: policy, cursor: nil)
-                        .verify(proof, of: bytes, head, now: feed.now)
+                        .verify(bytes, of: head, now: feed.now)
                 }
             },
             Arm(.ceiling, "as many Ed25519 signatures verified, and the log's") { _ in
@@ -147,14 +147,5 @@ private struct WitnessedFeed {
                 signers.map { $0.cosign(submission.checkpoint.checkpoint.text, time: now) }
             })
         for minute in 1...70 { try publisher.resign(now: start + Int64(minute) * 60) }
-    }
-
-    func head() throws -> [UInt8] { try FeedDirectory(directory).headBytes() }
-
-    func proof() throws -> [UInt8] {
-        guard let proof = try FeedDirectory(directory).proofBytes() else {
-            throw BenchFailure("the feed has no proof")
-        }
-        return proof
     }
 }

@@ -53,8 +53,8 @@ struct ClientTraceTests {
                 }
             ]
         }
-        // Head, keys, proof, two batches, head, proof; PUT, GET, DELETE; head, proof.
-        #expect(traces[0].count == 12, "\(traces[0])")
+        // Head, keys, two batches, head; PUT, GET, DELETE; head.
+        #expect(traces[0].count == 9, "\(traces[0])")
         #expect(traces[1] == traces[0])
         let sizes = front.requests.filter { $0.path == "/v1/registration" }
             .map { $0.head.utf8.count + $0.body.count }
@@ -75,9 +75,9 @@ struct ClientTraceTests {
             // The stream and one look; the stream's first event is no news.
             let (synchronized, answers) = (front.requests.count, front.answers)
             let running = try await client.listen("--on-match", reports.program)
-            try await front.requests("GET", atLeast: synchronized + 3)
+            try await front.requests("GET", atLeast: synchronized + 2)
             // Asked for is not yet answered: what is published now must be news to the next look.
-            try await front.answers(atLeast: answers + 2)
+            try await front.answers(atLeast: answers + 1)
             let before = front.requests.count
             _ = try await service.publish(
                 [isMatching ? mine : TestDevice().pushText], notes: ["x"], "--then-broadcast")
@@ -94,7 +94,7 @@ struct ClientTraceTests {
                     }
                 })
         }
-        #expect(traces[0].count == 3, "head, proof and batch: \(traces[0])")
+        #expect(traces[0].count == 2, "head and batch: \(traces[0])")
         #expect(traces[0] == traces[1])
     }
 
@@ -124,8 +124,8 @@ struct ClientTraceTests {
                 traces[place] += feed.site.requests.dropFirst(before).map(Self.bytes)
             }
         }
-        // Head, keys at first, proof, batch; head, proof; head, proof of the doctor.
-        let expected: Int = 3 * 7 + 1
+        // Head, keys at first, batch; head; head of the doctor.
+        let expected: Int = 3 * 4 + 1
         #expect(traces[0].count == expected, "\(traces[0])")
         #expect(traces[0] == traces[1])
         // One of the two has checked: a head without a quorum is another matter to it.

@@ -130,7 +130,7 @@ struct DoctorTests {
         let program = try await client.listen()
         let run = try await requests.first { all in
             let found = Set(all.filter { !$0.contains("/b/") })
-            return found.count == 4 ? found : nil
+            return found.count == 3 ? found : nil
         }
         program.signal(SIGTERM)
         #expect(await program.exit() == 0)
@@ -140,7 +140,7 @@ struct DoctorTests {
         let answer = try await ask(client)
         #expect(answer.levels["stream"] == "ok", "\(answer.output)")
         // The keys only where the client's state has no head yet.
-        #expect((3...4).contains(requests.value.count))
+        #expect((2...3).contains(requests.value.count))
         #expect(Set(requests.value).isSubset(of: run))
     }
 

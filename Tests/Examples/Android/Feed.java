@@ -54,7 +54,8 @@ public final class Feed {
         }
     }
 
-    private static final int HEAD = 4096, HEADER = 256, LARGEST = 4 << 20, TOLERANCE = 600;
+    private static final int HEAD_FILE = 12_104, KEYS = 4096, HEADER = 256, LARGEST = 4 << 20,
+        TOLERANCE = 600;
 
     private final byte[] configured;
     /** All keys, and the number of the first batch of each; the configured one alone at first. */
@@ -109,8 +110,11 @@ public final class Feed {
 
     /** Whether the file `keys` is fetched after this head, before it is read. */
     public boolean needsKeys(byte[] head) {
-        return signerID.length == 0 || head.length == HEAD
-            && !Arrays.equals(signerID, part(head, 4024, 8));
+        try {
+            return signerID.length == 0 || !Arrays.equals(signerID, part(head, end(head), 8));
+        } catch (Refused refused) {
+            return false;
+        }
     }
 
     /** Takes the file `keys`, if it is this feed's; otherwise it counts as absent. */
@@ -142,11 +146,11 @@ public final class Feed {
     /** Section 9, "Checks of the file keys". */
     private static void checkKeys(byte[] file, List<byte[]> found, List<Long> froms)
             throws Refused {
-        require(file.length == HEAD, file.length < HEAD ? "truncated" : "tooLarge");
-        for (int at = 0; at < HEAD; at += HEADER) {
+        require(file.length == KEYS, file.length < KEYS ? "truncated" : "tooLarge");
+        for (int at = 0; at < KEYS; at += HEADER) {
             byte[] record = part(file, at, HEADER);
             if (at > 0 && isZero(record, 0, HEADER)) {
-                require(isZero(file, at, HEAD - at), "malformedKeys");
+                require(isZero(file, at, KEYS - at), "malformedKeys");
                 return;
             }
             byte[] key = part(record, 64, 32);
@@ -168,28 +172,36 @@ public final class Feed {
 
     // ---- Head -----------------------------------------------------------------------------------
 
+    /** Where the table of a head ends, and what its signer adds begins. Behind that is the proof
+     * for clients with a policy of witnesses, which is not looked at here. */
+    private static int end(byte[] file) throws Refused {
+        require(file.length <= HEAD_FILE, "tooLarge");
+        require(startsWith(file, "WAKEHD02"), "badSignature");
+        require(file.length >= 256, "truncated");
+        long count = number(file, 24, 8) + 1 - number(file, 32, 8);
+        require(count >= 0 && count <= 448, "badSignature");
+        int end = 256 + 8 * (int) count;
+        require(file.length >= end + 72, "truncated");
+        return end;
+    }
+
     /**
-     * Checks a head, after {@link #readKeys} where that was needed.
+     * Checks the file `head`, after {@link #readKeys} where that was needed.
      *
      * @param now seconds since 1970
      * @return stale, clockSkew, gap: for the user, and nothing stops for them
      */
     public List<String> readHead(byte[] data, long now) throws Refused {
-        require(data.length <= HEAD, "tooLarge");
-        require(startsWith(data, "WAKEHD01"), "badSignature");
-        require(data.length == HEAD, "truncated");
+        int end = end(data);
         int self = indexOf(configured, keys);
         require(self >= 0, "wrongFeed");
-        int signer = signer(data, "wake-feed/head/1\n", 4024, keys, Math.max(oldest, self));
+        int signer = signer(data, "wake-feed/head/2\n", end, keys, Math.max(oldest, self));
         require(Arrays.equals(part(data, 8, 16), feedID), "wrongFeed");
-        require(isZero(data, 184, 72) && isZero(data, 3840, 184), "malformedHead(reservedBytes)");
+        require(isZero(data, 184, 72), "malformedHead(reservedBytes)");
         long last = number(data, 24, 8), first = number(data, 32, 8);
         long issued = number(data, 40, 8), expires = number(data, 48, 8);
         require(last >= 0 && last < Long.MAX_VALUE && first >= 1 && first <= last + 1
             && issued >= 0 && expires >= 0, "malformedHead(range)");
-        require(last + 1 - first <= 448, "malformedHead(table)");
-        int end = 256 + 8 * (int) (last + 1 - first);
-        require(isZero(data, end, 3840 - end), "malformedHead(reservedBytes)");
         require(end == 256 || Arrays.equals(part(data, end - 8, 8), part(data, 56, 8)),
             "malformedHead(table)");
         require(last > 0 || isZero(data, 56, 32), "malformedHead(table)");
@@ -215,8 +227,8 @@ public final class Feed {
         // What the head names no more never comes.
         missing.headSet(first).clear();
         oldest = signer;
-        signerID = part(data, 4024, 8);
-        head = data.clone();
+        signerID = part(data, end, 8);
+        head = part(data, 0, end + 72);
         if (issued >= newestIssued) {
             newestIssued = issued;
             pollSeconds = number(data, 96, 4);
@@ -484,7 +496,7 @@ public final class Feed {
      * @return at most one byte more than the largest file: such a one is refused */
     public static byte[] fetch(String feed, String path) throws IOException {
         URL url = new URL(feed.replaceAll("/+$", "") + "/" + path);
-        int limit = (path.startsWith("b/") ? HEADER + LARGEST : HEAD) + 1;
+        int limit = (path.startsWith("b/") ? HEADER + LARGEST : HEAD_FILE) + 1;
         HttpURLConnection line = (HttpURLConnection) url.openConnection();
         try {
             line.setInstanceFollowRedirects(false);

@@ -184,8 +184,6 @@ extension WakeClient {
 }
 
 extension World {
-    /// Bytes of the proof that is fetched with every head.
-    var proofBytes: Int {
-        (try? Files.read(feed.directory + "/proof", limit: FeedLimits.proofBytes).count) ?? 0
-    }
+    /// Bytes of the file `head`.
+    var headBytes: Int { (try? FeedDirectory(feed.directory).headFile().count) ?? 0 }
 }

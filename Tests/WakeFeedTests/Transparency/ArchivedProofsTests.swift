@@ -6,7 +6,7 @@ import WakeSystem
 
 @testable import WakeFeed
 
-@Suite("Proofs among downloaded files")
+@Suite("Proofs of downloaded heads")
 struct ArchivedProofsTests {
     private typealias Fault = FeedFile.Fault
     private static let now = TemporaryFeed.now
@@ -33,11 +33,17 @@ struct ArchivedProofsTests {
                 try Sample.input([number]), now: now + Int64(number) * 3600)
         }
 
-        /// Keeps a file of the feed as it is now.
-        func keep(_ file: String, as name: String, from directory: String? = nil) throws -> String {
-            let bytes = try Files.read(
-                (directory ?? feed.directory) + "/" + file, limit: FeedLimits.proofBytes)
-            return try keep(bytes, as: name)
+        /// Signs the head again.
+        func resign(_ minute: Int64, in directory: String? = nil) throws {
+            try FeedPublisher(
+                directory: directory ?? feed.directory, key: feed.key,
+                witnesses: witnesses.collector(policy)
+            ).resign(now: now + minute * 60)
+        }
+
+        /// Keeps the file `head` as it is now.
+        func keepHead(as name: String, from directory: String? = nil) throws -> String {
+            try keep(FeedDirectory(directory ?? feed.directory).headFile(), as: name)
         }
 
         func keep(_ bytes: [UInt8], as name: String) throws -> String {
@@ -64,77 +70,67 @@ struct ArchivedProofsTests {
         }
     }
 
-    @Test("a head and its proof are right under the policy, in any order; each alone is not enough")
+    @Test("a head with its proof is right under the policy; alone it is not enough")
     func right() throws {
         let fixture = try Fixture()
-        let (head, proof) = (fixture.feed.directory + "/head", fixture.feed.directory + "/proof")
-        for paths in [[head, proof], [proof, head]] {
-            let verdicts = fixture.judge(paths, policy: fixture.policy)
-            for verdict in verdicts {
-                switch verdict.result {
-                case .success(.head): #expect(verdict.isProven)
-                case .success(.proof(let proof)):
-                    #expect(proof.index == 1 && proof.size == 2 && proof.cosigners == 2)
-                    #expect(!proof.isStale)
-                default: Issue.record("\(verdict)")
-                }
+        let head = fixture.feed.directory + "/head"
+        func proof(now: Int64) throws -> ArchivedProofs.Proof {
+            let verdict = fixture.judge([head], policy: fixture.policy, now: now)[0]
+            guard case .success(.head(_, let proof?)) = verdict.result, verdict.isProven else {
+                throw TestFailure("\(verdict)")
             }
+            return proof
         }
-        #expect(fixture.faults([head], policy: fixture.policy) == [.unproven])
-        #expect(fixture.faults([proof], policy: fixture.policy) == [nil])
+        let fresh = try proof(now: Self.now)
+        #expect(fresh.index == 1 && fresh.size == 2 && fresh.cosigners == 2 && !fresh.isStale)
+        #expect(try proof(now: Self.now + 30 * TemporaryFeed.day).isStale)
         #expect(fixture.faults([head], policy: nil) == [nil])
-        #expect(fixture.faults([head, proof], policy: nil) == [nil, nil])
         let three = try fixture.witnesses.policy(3)
-        #expect(
-            fixture.faults([head, proof], policy: three) == [.unproven, .proof(.noQuorum)])
-        let late = fixture.judge(
-            [head, proof], policy: fixture.policy, now: Self.now + 30 * TemporaryFeed.day)
-        guard case .success(.proof(let stale)) = late[1].result else {
-            Issue.record("\(late)")
-            return
-        }
-        #expect(stale.isStale && late[0].isProven)
+        #expect(fixture.faults([head], policy: three) == [.proof(.noQuorum)])
+        let bare = try fixture.keep(fixture.feed.headBytes(), as: "bare")
+        #expect(fixture.faults([bare], policy: fixture.policy) == [.unproven])
+        #expect(fixture.faults([bare], policy: nil) == [nil])
+        #expect(fixture.faults([bare, head], policy: fixture.policy) == [nil, nil])
     }
 
-    @Test("one proof is of the 63 heads before its own as well, and of none further back")
+    @Test("a proof is of the 31 heads before its own as well, and of none further back")
     func history() throws {
         let fixture = try Fixture()
-        var heads: [String] = []
+        var (whole, bare): ([String], [String]) = ([], [])
         for number in 1...70 {
             try fixture.publish(number)
-            heads.append(try fixture.keep("head", as: "head-\(number)"))
+            whole.append(try fixture.keepHead(as: "head-\(number)"))
+            bare.append(try fixture.keep(fixture.feed.headBytes(), as: "bare-\(number)"))
         }
-        let proof = try fixture.keep("proof", as: "proof")
-        let faults = fixture.faults(heads + [proof], policy: fixture.policy)
-        #expect(faults == Array(repeating: .unproven, count: 6) + Array(repeating: nil, count: 65))
-        // Of none of these.
-        #expect(fixture.faults([heads[0], proof], policy: nil) == [nil, .proof(.otherHead)])
+        #expect(fixture.faults(whole, policy: fixture.policy).allSatisfy { $0 == nil })
+        let faults = fixture.faults(bare + [whole[69]], policy: fixture.policy)
+        #expect(
+            faults == Array(repeating: .unproven, count: 38) + Array(repeating: nil, count: 33))
     }
 
     @Test("proofs of two histories contradict each other, and one that the profile accepted")
     func otherHistory() throws {
         let fixture = try Fixture(dishonest: [0, 1])
         let twin = fixture.feed.path + "/twin"
-        let first = try fixture.keep("proof", as: "first")
-        let accepted = try #require(LogProof(try Files.read(first, limit: 8192)))
+        let first = try fixture.keepHead(as: "first")
         try FileManager.default.copyItem(atPath: fixture.feed.directory, toPath: twin)
-        try fixture.publish(1)
-        try fixture.publish(2, in: twin)
-        try fixture.publish(3, in: twin)
-        let here = try fixture.keep("proof", as: "here")
-        let there = try fixture.keep("proof", as: "there", from: twin)
+        try fixture.resign(1)
+        try fixture.resign(2, in: twin)
+        try fixture.resign(3, in: twin)
+        let here = try fixture.keepHead(as: "here")
+        let there = try fixture.keepHead(as: "there", from: twin)
         #expect(fixture.faults([first, here], policy: fixture.policy) == [nil, nil])
         #expect(fixture.faults([there, first], policy: fixture.policy) == [nil, nil])
         #expect(
             fixture.faults([there, here, first], policy: nil)
                 == [.proof(.otherHistory), nil, nil])
         func cursor(_ path: String) throws -> LogCursor {
-            let tree = try #require(LogProof(try Files.read(path, limit: 8192))).checkpoint
+            let file = try Files.read(path, limit: FeedLimits.headFileBytes)
+            let tree = try #require(LogProof(try FeedHead.split(file).proof)).checkpoint
             let origin = try #require(NoteKeyName(tree.checkpoint.origin))
             return LogCursor(
                 origin: origin, size: tree.checkpoint.size, root: tree.checkpoint.root)
         }
-        #expect(accepted.index == 1)
         #expect(
             fixture.faults([there], policy: fixture.policy, known: try cursor(here))
                 == [.proof(.otherHistory)])
@@ -145,28 +141,28 @@ struct ArchivedProofsTests {
             fixture.faults([first], policy: fixture.policy, known: try cursor(here)) == [nil])
     }
 
-    @Test("whichever bit of a proof is turned, it or its head is refused under a policy of all")
-    func flipped() throws {
+    @Test("a proof that is changed, cut or followed by more is refused, and its head with it")
+    func changed() throws {
         let fixture = try Fixture()
         let all = try fixture.witnesses.policy(2)
-        let head = fixture.feed.directory + "/head"
-        let bytes = try Files.read(fixture.feed.directory + "/proof", limit: 8192)
-        var random = SplitMix64(seed: 29)
-        for index in bytes.indices {
-            var changed = bytes
-            changed[index] ^= 1 << UInt8.random(in: 0...7, using: &random)
-            let faults = fixture.faults([head, try fixture.keep(changed, as: "p")], policy: all)
-            #expect(faults[0] == .unproven && faults[1] != nil, "byte \(index)")
+        let (head, bytes) = try FeedDirectory(fixture.feed.directory).servedHead()
+        func faults(_ proof: [UInt8], policy: WitnessPolicy?) throws -> [Fault?] {
+            fixture.faults([try fixture.keep(head + proof, as: "p")], policy: policy)
         }
-        for length in [20, 21, 100, bytes.count - 1] {
-            let cut = try fixture.keep(Array(bytes[..<length]), as: "p")
-            #expect(fixture.faults([cut], policy: nil) == [.proof(.malformed)], "\(length)")
+        #expect(try faults(bytes, policy: all) == [nil])
+        var turned = bytes
+        turned[bytes.count / 2] ^= 1
+        #expect(try faults(turned, policy: all) != [nil])
+        for length in [1, 20, 21, 100, bytes.count - 1] {
+            let cut = Array(bytes[..<length])
+            #expect(try faults(cut, policy: nil) == [.proof(.malformed)], "\(length)")
         }
-        let long = try fixture.keep(bytes + [UInt8](repeating: 0x20, count: 8192), as: "p")
-        #expect(fixture.faults([long], policy: nil) == [.refused(.tooLarge)])
+        let spaces = [UInt8](repeating: 0x20, count: 8192)
+        #expect(try faults(bytes + spaces, policy: nil) == [.proof(.malformed)])
+        #expect(try faults(bytes + spaces + spaces, policy: nil) == [.refused(.tooLarge)])
     }
 
-    @Test("another feed's proof, and one of a second log of the same key, are not this feed's")
+    @Test("another head's proof, and one of a second log of the same key, are not this head's")
     func otherLog() throws {
         let fixture = try Fixture()
         let other = try TemporaryFeed(creating: false)
@@ -177,12 +173,12 @@ struct ArchivedProofsTests {
             directory: other.directory, key: fixture.feed.key,
             witnesses: fixture.witnesses.collector(fixture.policy)
         ).resign(now: Self.now)
-        let files = [other.directory + "/head", other.directory + "/proof"]
-        #expect(
-            fixture.faults(files, policy: fixture.policy) == [.unproven, .proof(.otherLog)])
-        #expect(fixture.faults(files, policy: nil) == [nil, nil])
+        let files = [other.directory + "/head"]
+        #expect(fixture.faults(files, policy: fixture.policy) == [.proof(.otherLog)])
+        #expect(fixture.faults(files, policy: nil) == [nil])
         let stranger = try TemporaryFeed(seed: 9)
-        #expect(
-            fixture.faults([stranger.directory + "/proof"], policy: nil) == [.proof(.badSignature)])
+        let foreign = try FeedDirectory(stranger.directory).servedHead().proof
+        let mixed = try fixture.keep(fixture.feed.headBytes() + foreign, as: "mixed")
+        #expect(fixture.faults([mixed], policy: nil) == [.proof(.otherHead)])
     }
 }

@@ -30,7 +30,7 @@ struct LogAuditTests {
     /// Logs a head that is signed with the real key and not served to everybody.
     private static func log(_ head: [UInt8], in feed: TemporaryFeed) throws {
         let directory = FeedDirectory(feed.directory)
-        let served = try directory.headBytes()
+        let served = try directory.headFile()
         let service = HeadService(
             directory: directory, key: feed.key, witnesses: nil, observer: { _ in })
         let log = try FeedLog(directory, new: NoteKeyName(defaultFor: feed.publicKey.feedID))
@@ -70,7 +70,7 @@ struct LogAuditTests {
         #expect(named.count == 2)
         let bare = Forge.head(head, with: feed.key) { bytes in
             bytes.put(littleEndian: named.sequence + 1, at: 32)
-            for offset in 256..<272 { bytes[offset] = 0 }
+            bytes.removeSubrange(256..<272)
         }
         try Self.log(bare, in: feed)
         let index = try Self.audit(feed).size - 1
@@ -85,7 +85,7 @@ struct LogAuditTests {
         let older = Forge.head(head, with: feed.key) { bytes in
             bytes.put(littleEndian: UInt64(2), at: 24)
             bytes.put(littleEndian: UInt64(3), at: 32)
-            for offset in 256..<272 { bytes[offset] = 0 }
+            bytes.removeSubrange(256..<272)
         }
         try Self.log(older, in: feed)
         #expect(try Self.audit(feed).findings.count == 2)
@@ -120,7 +120,7 @@ struct LogAuditTests {
         // One more batch, which no later head names.
         let more = Forge.head(head, with: feed.key) { bytes in
             bytes[24] = 3
-            for offset in 272..<280 { bytes[offset] = 7 }
+            bytes.insert(contentsOf: [UInt8](repeating: 7, count: 8), at: 272)
             for offset in 56..<64 { bytes[offset] = 7 }
         }
         try Self.log(more, in: feed)
@@ -166,7 +166,7 @@ struct LogAuditTests {
         let feed = try TemporaryFeed()
         try feed.publisher().publishCover(now: Self.now + 60)
         let directory = FeedDirectory(feed.directory)
-        let head = try directory.headBytes()
+        let head = try directory.headFile()
         var audit = LogAudit(try directory.keys(feed.publicKey))
         var number: UInt64 = 0
         while !audit.isFull, number < 2000 {
@@ -176,7 +176,8 @@ struct LogAuditTests {
                 bytes.put(littleEndian: number * 448, at: 24)
                 bytes.put(littleEndian: number * 448 - 447, at: 32)
                 for offset in 56..<64 { bytes[offset] = 7 }
-                for offset in 256..<256 + 448 * 8 { bytes[offset] = 7 }
+                bytes.replaceSubrange(
+                    256..<264, with: [UInt8](repeating: 7, count: 448 * 8))
             }
             audit.add(hostile)
         }

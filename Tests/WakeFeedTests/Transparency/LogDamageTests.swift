@@ -12,8 +12,8 @@ struct LogDamageTests {
 
     /// What a publisher leaves: changed by nothing that was refused.
     private static func state(_ feed: TemporaryFeed) throws -> [[UInt8]] {
-        try ["head", "proof", "checkpoint", ".log"].map {
-            try Files.read(feed.directory + "/" + $0, limit: FeedLimits.proofBytes)
+        try ["head", "checkpoint", ".log"].map {
+            try Files.read(feed.directory + "/" + $0, limit: FeedLimits.headFileBytes)
         }
     }
 

@@ -162,14 +162,12 @@ class Feed:
 
     def head(self):
         retained = sum(len(data) for name, data in self.files.items() if name[:2] == "b/")
-        head = b"WAKEHD01" + self.id + struct.pack("<QQQQ", len(self.hashes), 1, self.issued,
+        head = b"WAKEHD02" + self.id + struct.pack("<QQQQ", len(self.hashes), 1, self.issued,
                                                    self.issued + 7 * 86400)
         head += self.hashes[-1] + struct.pack("<Q", retained)
         head += struct.pack("<IIIIII", 14400, 300, 0, 0, 0, 30)
         head = head.ljust(256, b"\0") + b"".join(h[:8] for h in self.hashes)
-        head = self.sign(b"wake-feed/head/1\n", head.ljust(4024, b"\0") + self.key_id)
-        assert len(head) == 4096
-        self.files["head"] = head
+        self.files["head"] = self.sign(b"wake-feed/head/2\n", head + self.key_id)
 
     def record(self, sequence, old, new):
         fields = b"WAKEKY01" + self.id + struct.pack("<Q", sequence) + public(old) + public(new)
@@ -184,8 +182,8 @@ class Feed:
         new = Ed25519PrivateKey.from_private_bytes(SEEDS[1])
         records += self.record(3, self.key, new)
         self.files["succeeded/keys"] = records.ljust(4096, b"\0")
-        head = self.files["head"][:4024] + blake2b(public(new), 16)[:8]
-        self.files["succeeded/head"] = head + new.sign(b"wake-feed/head/1\n" + head)
+        head = self.files["head"][:-72] + blake2b(public(new), 16)[:8]
+        self.files["succeeded/head"] = head + new.sign(b"wake-feed/head/2\n" + head)
 
     def expected(self):
         lines = ["key " + self.public.hex(), "feed " + self.id.hex()]

@@ -91,7 +91,7 @@ class Feed:
                 {"keys": len(self.keys), "head": 1, "batch": max(self.count, 1)}[kind]):
             size = self.random.choice((1, 1, 2, 4, 8))
             # Most fields are at the beginning.
-            start = self.random.randrange(min(len(body) - size, self.random.choice((64, 200, 4024))))
+            start = self.random.randrange(min(len(body) - size, self.random.choice((64, 200, 512))))
             value = self.random.choice((
                 bytes(size), b"\xff" * size, self.bytes(size), (1).to_bytes(size, "little"),
                 bytes([(body[start] + 1) % 256]) + body[start + 1:start + size]))
@@ -183,13 +183,14 @@ class Feed:
             self.batch(index)
         sequence = self.first + self.count - 1
         retained = sum(len(data) for name, data in self.files.items() if name[:2] == "b/")
-        head = b"WAKEHD01" + self.id + struct.pack(
+        head = b"WAKEHD02" + self.id + struct.pack(
             "<QQQQ", sequence, self.first, 1_800_000_000, 1_800_604_800)
         head += (self.hashes or [bytes(32)])[-1] + struct.pack("<Q", retained)
         head += struct.pack("<IIIIII", 14400, 300, 0, 0, 0, 30)
         head = head.ljust(256, b"\0") + b"".join(each[:8] for each in self.hashes)
-        self.files["head"] = self.sign(
-            "head", 0, b"wake-feed/head/1\n", head.ljust(4024, b"\0"), self.keys[-1])
+        self.files["head"] = self.sign("head", 0, b"wake-feed/head/2\n", head, self.keys[-1])
+        # A proof, or what is none: without a policy of witnesses nothing depends on it.
+        self.files["head"] += self.bytes(self.random.choice((0, 1, 2000, 8192)))
         self.configured = public(self.random.choice(self.keys))
         self.spoil()
 
@@ -204,9 +205,9 @@ class Feed:
         elif self.damage == "cut":
             self.files[name] = data[:self.random.choice((place, place % 300))]
         elif self.damage == "longer":
-            self.files[name] = data + self.bytes(self.random.choice((1, 256, 5000)))
+            self.files[name] = data + self.bytes(self.random.choice((1, 256, 5000, 13000)))
         elif self.damage == "page":
-            self.files[name] = b"<" * self.random.choice((0, 100, 256, 4096, 9000))
+            self.files[name] = b"<" * self.random.choice((0, 100, 256, 4096, 9000, 13000))
         elif self.damage == "swap":
             other = self.random.choice(sorted(self.files))
             self.files[name], self.files[other] = self.files[other], data

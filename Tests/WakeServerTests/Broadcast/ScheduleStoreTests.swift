@@ -223,7 +223,7 @@ struct FeedMonitorTests {
         try FeedPublisher(directory: old, key: key).publishCover(now: now)
         _ = try FeedSuccession(directory: feed, keyFile: keyFile).run(now: now)
         func verify(_ path: String, _ cursor: FeedCursor) throws -> FeedCursor {
-            let head = try Files.read(path + "/head", limit: FeedLimits.headBytes)
+            let head = try Files.read(path + "/head", limit: FeedLimits.headFileBytes)
             let keys = try? Files.read(path + "/keys", limit: FeedLimits.keysBytes)
             return try HeadVerifier(cursor: cursor, key: FeedKey(key.verifyingKey))
                 .verify(head.span, keys: keys, now: now).cursor

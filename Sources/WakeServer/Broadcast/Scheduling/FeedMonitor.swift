@@ -210,7 +210,7 @@ final class RemoteFeedHead: Sendable {
     }
 
     func head() async -> Head? {
-        guard let bytes = try? await feed.fetch("head", limit: FeedLimits.headBytes) else {
+        guard let bytes = try? await feed.fetch("head", limit: FeedLimits.headFileBytes) else {
             return nil
         }
         let verifier = HeadVerifier(cursor: cursor.withLock { $0 }, key: key)
