@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Killed at random points of a look with three matches", .timeLimit(.minutes(10)))
+@Suite("Killed at random points of a look with three matches", .timeLimit(.minutes(20)))
 struct ClientKillTests {
     private static let rounds =
-        ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 40 : 400
+        ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 40 : 200
 
     @Test("every match is told at least once under one id, and the cursor is never ahead")
     func killed() async throws {

@@ -28,7 +28,7 @@ struct CrashTests {
         let service = try await ServiceUnderTest()
         var acknowledged = Acknowledged()
         var total = 0
-        let rounds = ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 12 : 1000
+        let rounds = ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 12 : 600
         for round in 0..<rounds {
             let port = service.port
             let before = acknowledged
