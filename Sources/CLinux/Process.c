@@ -121,3 +121,33 @@ int linux_wait_for_termination(void) {
     while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {}
     return first_termination;
 }
+
+// libdispatch watches the threads of its shared queues by a timer that fires each second, for as
+// long as the process lives, once something ran there (swift-corelibs-libdispatch,
+// src/event/workqueue.c). It does not watch the queues next to them that may have more threads than
+// there are processors. Swift's runtime lets a function take its tasks to other queues
+// (swift/Runtime/ConcurrencyHooks.def).
+#define SWIFT __attribute__((swiftcall))
+
+typedef struct executor {
+    void *identity;
+    uintptr_t implementation;
+} executor;
+
+extern SWIFT void swift_job_run(void *job, executor executor);
+extern SWIFT void (*swift_task_enqueueGlobal_hook)(void *job, void *original);
+
+// dispatch/queue.h
+extern void *dispatch_get_global_queue(intptr_t priority, uintptr_t flags);
+extern void dispatch_async_f(void *queue, void *context, void (*work)(void *));
+
+enum { DISPATCH_QUEUE_OVERCOMMIT = 2 };
+
+static void run(void *job) { swift_job_run(job, (executor){0}); }
+
+static SWIFT void enqueue(void *job, void *original) {
+    (void)original;
+    dispatch_async_f(dispatch_get_global_queue(0, DISPATCH_QUEUE_OVERCOMMIT), job, run);
+}
+
+void linux_rest_quietly(void) { swift_task_enqueueGlobal_hook = enqueue; }

@@ -29,10 +29,9 @@
  * client of the same directory is refused with REVEILLE_ERROR_LOCKED. After fork(2) the child may
  * only call exec(3): threads do not survive. The library cannot be unloaded (dlclose does nothing).
  *
- * Growth. Structures begin with their size, for which the caller sets sizeof. A later version of
- * the library adds members at the end and values to enumerations, and serves programs that were
- * built with an earlier header. A size that the library does not know, as of a later header, is
- * refused with REVEILLE_ERROR_SIZE.
+ * Growth. Structures begin with their size, which the caller sets. Later versions add members at
+ * the end and values to enumerations, and serve programs of an earlier header. A size that the
+ * library does not know is refused with REVEILLE_ERROR_SIZE.
  */
 #ifndef REVEILLE_H
 #define REVEILLE_H
@@ -43,8 +42,7 @@
 extern "C" {
 #endif
 
-/* A client. Not an address: a number that names it until it is closed and is never used again in
- * this process, so that a client that is closed, or never was one, gets REVEILLE_ERROR_CLOSED. */
+/* A client: a number, no address. Of none, or none any more: REVEILLE_ERROR_CLOSED. */
 typedef struct reveille_client reveille_client;
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -76,6 +74,7 @@ enum reveille_error {
     REVEILLE_ERROR_CORRUPT_BATCH = 29, /* a batch is not what its signed header says */
     REVEILLE_ERROR_PROTOCOL = 30,      /* the answer does not follow the protocol */
     REVEILLE_ERROR_UNWITNESSED = 31,   /* no proof, by the policy, that all clients see it */
+    REVEILLE_ERROR_MISSING_BATCH = 32, /* the server lacks a batch that its head names */
 
     /* The state. */
     REVEILLE_ERROR_LOCKED = 40,         /* another client works with this state directory */
@@ -84,6 +83,7 @@ enum reveille_error {
     REVEILLE_ERROR_STATE_UNUSABLE = 43, /* it cannot be read or written */
     REVEILLE_ERROR_DISK_FULL = 44,      /* no room; nothing is lost */
     REVEILLE_ERROR_STATE_FOREIGN = 45,  /* it belongs to another user */
+    REVEILLE_ERROR_STATE_DAMAGED = 46,  /* no database any more; the next start begins again */
 
     /* The configuration. */
     REVEILLE_ERROR_FEED_URL = 60,          /* not https (http: loopback, onion services) */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 
 // Prototypes as in curl/curl.h and curl/multi.h; CURL and CURLM are opaque, void here.
@@ -58,6 +59,8 @@ typedef struct socket_address {  // struct curl_sockaddr
     X(int, multi_poll, curl_multi_poll, \
       (void *multi, void *extra, unsigned int count, int milliseconds, int *ready)) \
     X(int, multi_wakeup, curl_multi_wakeup, (void *multi)) \
+    X(int, multi_fdset, curl_multi_fdset, \
+      (void *multi, fd_set *read, fd_set *write, fd_set *other, int *last)) \
     X(message *, multi_info_read, curl_multi_info_read, (void *multi, int *left))
 
 struct crt_curl_table {
@@ -250,6 +253,18 @@ int crt_curl_multi_perform(crt_curl curl, void *multi) {
 
 int crt_curl_multi_poll(crt_curl curl, void *multi, int milliseconds) {
     return curl.table->multi_poll(multi, NULL, 0, milliseconds, NULL);
+}
+
+void crt_curl_multi_wait_for_bytes(crt_curl curl, void *multi, int count) {
+    fd_set read, write, other;
+    FD_ZERO(&read);
+    FD_ZERO(&write);
+    FD_ZERO(&other);
+    int last = -1;
+    if (curl.table->multi_fdset(multi, &read, &write, &other, &last) != 0) return;
+    for (int socket = 0; socket <= last; socket++)
+        if (FD_ISSET(socket, &read))
+            setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &count, sizeof count);
 }
 
 int crt_curl_wake(crt_curl_waker waker) {

@@ -45,6 +45,9 @@ public actor WakeClient {
     private let start: FeedRecord.Position
     /// Signalled when `status` may differ. One waiter at a time.
     package nonisolated let statusChange = AsyncEvent()
+    /// Signalled when another process says that it changed something of the profile, while `run`
+    /// runs. One waiter at a time.
+    package nonisolated let profileChange = AsyncEvent()
     /// Signalled when `status` may differ, or something waits for its delivery.
     nonisolated let change: ChangeSignal
     /// What loops over `events` gave back.
@@ -110,7 +113,7 @@ public actor WakeClient {
         try registration.shortenWait()
         environment.log(.started)
         defer { environment.log(.stopped) }
-        let events = [wakes.event, registration.event, outbox.event]
+        let events = [wakes.event, registration.event, outbox.event, profileChange]
         let control = ControlSocket(of: self, in: profile.directory.path) {
             for event in events { event.signal() }
         }

@@ -28,6 +28,9 @@ package struct FetchRequest: Sendable, Redacted {
     package var allowsHTTP2: Bool
     /// A field that the answer must have, with this value: else it is a `protocolViolation`.
     package var expected: FetchField?
+    /// After the first bytes of the body, fewer than these may wait for more: a fetch that has the
+    /// thread of its purpose to itself then wakes for few of the comments that keep a stream open.
+    package var leastBytes: Int32?
 
     package init(
         _ url: FetchURL, method: Method = .get, fields: [FetchField] = [], body: [UInt8]? = nil,

@@ -119,8 +119,9 @@ enum ClientManual {
                 + "delivered when its id is acknowledged by a line on standard input:"),
         .code([#"{"acknowledge":"ID"}"#]),
         .text(
-            "One that is not acknowledged within 30 seconds comes again after a minute to six "
-                + "hours, and when `run` is started again; a later acknowledgement counts as well. "
+            "One match is out at a time. One that is not acknowledged within 30 seconds comes "
+                + "again after a minute to six hours, and when `run` is started again; a later "
+                + "acknowledgement counts as well. "
                 + "An error answers a line that is none (`not-understood`) or names no match "
                 + "(`unknown-match`). When standard output is closed, `run` ends."),
         .text(

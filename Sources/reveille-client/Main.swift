@@ -4,7 +4,7 @@ private import WakeCommand
 @main
 enum ClientProgram {
     static func main() async {
-        ProgramStart.begin()
+        ProgramStart.begin(rests: true)
         // A program that --on-match starts may close its input before the note is written.
         _ = signal(SIGPIPE, SIG_IGN)
         let table = CommandTable(

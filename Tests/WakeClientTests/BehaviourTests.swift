@@ -87,7 +87,8 @@ struct BehaviourTests {
         let before = world.registrations.count
         try world.time.run {
             let client = try world.client()
-            let state = RegistrationState.registering(failure: nil)
+            // Nor has it forgotten why.
+            let state = RegistrationState.registering(failure: .httpStatus(500, retryAfter: nil))
             #expect(await client.status.registration == state)
             for _ in 0..<10 where world.registrations.count - before < 200 {
                 try await world.live(client, for: .seconds(86_400))

@@ -59,7 +59,7 @@ struct HostileFeedTests {
         try expect(.httpStatus(503, retryAfter: .seconds(5))) { _, _ in
             .init(status: 503, retryAfter: 5)
         }
-        try expect(.httpStatus(404, retryAfter: nil)) { path, _ in
+        try expect(.missingBatch) { path, _ in
             path == "head" ? nil : .init(status: 404)
         }
         try expect(.httpStatus(302, retryAfter: nil)) { _, _ in .init(status: 302) }

@@ -119,6 +119,46 @@ extension BehaviourTests {
         }
     }
 
+    /// One secret, whose reading takes a while.
+    private struct SlowSecrets: LocalSecrets {
+        let time: SimulatedTime
+        let work: Duration
+
+        func generation() -> UInt64 { 1 }
+
+        func lend(to body: (String, Span<UInt8>) -> Void) async {
+            await time.sleep(work)
+            let secret = BehaviourTests.secret
+            body("visit", secret.span)
+        }
+    }
+
+    @Test("requests: the time that the secrets take to read shows in none, and they are found")
+    func slowSecrets() throws {
+        let times = try [Duration.zero, .milliseconds(700), .seconds(7)].map { work in
+            let world = try World()
+            for note in ["one", "two", "three"] {
+                try world.feed.publish([Self.secret], note: note)
+            }
+            let secrets = SlowSecrets(time: world.time, work: work)
+            try world.time.run {
+                let client = try WakeClient(
+                    world.configuration(.stream), secrets: secrets, handler: world.handler,
+                    environment: world.environment)
+                try await world.live(client, for: .seconds(60)) {
+                    await world.time.sleep(.seconds(30))
+                    let sequence = try world.feed.publish([Self.secret], note: "four")
+                    world.network.broadcast(World.event(sequence))
+                }
+                #expect(await client.status.sequence == 4)
+            }
+            #expect(world.handler.matches.count == 4)
+            return world.network.requestTimes(to: .feed)
+        }
+        #expect(times[0].count > 6, "head, keys, three batches; head, batch")
+        #expect(times[1] == times[0] && times[2] == times[0])
+    }
+
     @Test("polling: at once on start, on resume from suspend and on reconnect")
     func pollsAtOnce() throws {
         let alone = try World(settings: FeedSettings(pollSeconds: 86_400, spreadSeconds: 0))
@@ -139,7 +179,7 @@ extension BehaviourTests {
             #expect(world.headFetches.count == start)
             world.time.suspend(for: .seconds(3 * 3600), isTold: false)
             // Noticed when the sleep is over during which the machine was suspended.
-            await world.time.sleep(.seconds(301))
+            await world.time.sleep(.seconds(901))
             #expect(world.headFetches.count == start + 1)
             await world.time.sleep(.seconds(1000))
             world.network.dropStreams()

@@ -137,7 +137,8 @@ struct WithheldBatchTests {
         world.feed.tamper { path, _ in path == "head" ? nil : .init(status: status) }
         try world.time.run {
             let before = world.network.traces.count
-            await #expect(throws: ClientError.httpStatus(status, retryAfter: nil)) {
+            let failure = ClientError.httpStatus(status, retryAfter: nil)
+            await #expect(throws: status == 404 ? .missingBatch : failure) {
                 try await world.client().synchronize()
             }
             #expect(world.network.traces.count == before + 5, "head and four batches")

@@ -70,6 +70,31 @@ struct AbortTests {
         await fetcher.close()
     }
 
+    @Test("few bytes may wait for more: the kernel wakes nothing for them")
+    func leastBytes() async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = Self.trickle(every: 20, closed: note)
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let gathered = Gathered()
+        var request = FetchRequest(
+            try FetchURL("\(server.base)/"), limit: .max,
+            timeout: timeout(throughput: .idle(.seconds(10))), purpose: .stream)
+        request.leastBytes = 6
+        let asked = request
+        let error = await failure { () async throws(FetchError) in
+            _ = try await fetcher.fetch(asked) { chunk in
+                // The first ones may come before the wait begins.
+                if gathered.bytes.count >= 12 { #expect(chunk.count >= 6) }
+                gathered.append(chunk)
+                return gathered.bytes.count < 60 ? .proceed : .stop
+            }
+        }
+        #expect(error == .stopped)
+        _ = await closed.first { _ in true }
+        await fetcher.close()
+    }
+
     @Test(
         "a server that says nothing, or half a head, times out",
         arguments: ["", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 100 Continue\r\n\r\n"])

@@ -120,25 +120,26 @@ struct PushCommandTests {
         #expect(try world.client.files(containing: [Array(tokens[1].utf8)]) != [])
     }
 
-    @Test("a client that runs is left alone by push use, and stops by itself after push off")
+    @Test("a client that runs takes up what push use chooses, and gives up what push off does")
     func beside() async throws {
         let world = try await PushedWorld()
         let distributor = try await DistributorUnderTest(on: world.bus)
-        try world.choose()
         let client = try world.run()
-        try await world.puts(atLeast: 1)
+        _ = try await client.line(containing: "started")
         let used = try await world.command("push", "use")
-        #expect(used.status == 0 && used.output.contains("once it is restarted"))
-        #expect(try await world.command("push", "off").status == 0)
+        #expect(used.status == 0 && used.output.contains("python: registered"), "\(used.output)")
+        try await world.puts(atLeast: 1)
+        let other = try await DistributorUnderTest(on: world.bus, "other")
+        let changed = try await world.command("push", "use", "other")
+        #expect(changed.status == 0, "\(changed.output)")
+        try await world.puts(atLeast: 2)
         try await distributor.said("unregistered")
-        // An endpoint that comes now is not registered again.
-        let arguments = try await distributor.arguments()
-        let token = arguments.components(separatedBy: "'token': '")[1].prefix(43)
-        let service = arguments.components(separatedBy: "'service': '")[1].prefix { $0 != "'" }
-        try await distributor.tell(
-            "{'do': 'endpoint', 'endpoint': 'https://h2.push.example/p/7', 'token': '\(token)',"
-                + " 'service': '\(service)'}")
+        #expect(try await other.calls() == 1)
+        #expect(try await world.command("push", "off").status == 0)
+        try await other.said("unregistered")
+        #expect(try await world.command("push", "use", "python").status == 0)
+        #expect(try await world.command("push", "off").status == 0)
         await world.stop(client)
-        #expect(world.puts.count == 1)
+        #expect(world.puts.count == 3)
     }
 }

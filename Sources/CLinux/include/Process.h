@@ -14,6 +14,9 @@ bool linux_build_is_changed(void);
 
 /// Standard streams that are closed take up their numbers and stay unusable. Ignores SIGXFSZ.
 void linux_begin_program(void);
+/// Has all tasks of Swift run where no timer of libdispatch fires while nothing is to be done. Call
+/// before the first task.
+void linux_rest_quietly(void);
 
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's

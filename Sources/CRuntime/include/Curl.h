@@ -146,6 +146,9 @@ int crt_curl_multi_remove(crt_curl curl, void *multi, void *easy);
 int crt_curl_multi_perform(crt_curl curl, void *multi);
 /// curl_multi_poll(3): waits for traffic, a timer, a wake-up or `milliseconds`.
 int crt_curl_multi_poll(crt_curl curl, void *multi, int milliseconds);
+/// From now on the transfers' sockets wake nothing until so many bytes wait there, or their end
+/// (SO_RCVLOWAT in socket(7)).
+void crt_curl_multi_wait_for_bytes(crt_curl curl, void *multi, int count);
 int crt_curl_wake(crt_curl_waker waker);
 /// The next transfer that ended: its CURLOPT_PRIVATE as a number and its CURLcode.
 bool crt_curl_multi_next_ended(crt_curl curl, void *multi, uintptr_t *tag, int *code);

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 internal import WakeModel
 public import WakeSystem
 
@@ -105,4 +106,20 @@ public struct HeldRegistration: Sendable, Equatable {
         }
         policyHash = answer.policyHash
     }
+}
+
+extension AppPushToken.Fault: LocalizedError {
+    /// What failed: a sentence in English.
+    public var errorDescription: String? { phrase.asSentence }
+
+    /// The same in lower case and without the full stop.
+    package var phrase: String {
+        switch self {
+        case .tooLong: "the push token is longer than 588 bytes"
+        case .malformed: "the push token is not of the form its service issues"
+        }
+    }
+
+    /// Of `enum reveille_error` in reveille.h.
+    package var number: Int32 { self == .tooLong ? 83 : 84 }
 }

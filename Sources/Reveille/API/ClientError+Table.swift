@@ -7,8 +7,8 @@ extension ClientError {
     /// configuration begins with that word.
     enum Name: String, CaseIterable {
         case network, tls, httpStatus, truncated, tooLarge, badSignature, wrongFeed, rollback, fork
-        case unwitnessed, corruptBatch, protocolViolation, locked, diskFull
-        case stateVersion, stateExposed, stateForeign, stateUnusable
+        case unwitnessed, corruptBatch, missingBatch, protocolViolation, locked, diskFull
+        case stateVersion, stateDamaged, stateExposed, stateForeign, stateUnusable
         case configurationFeedUrl, configurationServiceUrl, configurationObliviousUrl
         case configurationFeedKey, configurationServiceMissing, configurationOtherFeed
         case configurationProxy, configurationDailyByteBudget, configurationCacheCapacity
@@ -36,7 +36,8 @@ extension ClientError {
         static let otherCommand = Cure(isTime: false, status: 1)
 
         static func of(httpStatus status: Int) -> Cure {
-            status >= 500 || status == 429 || status == 408 ? .time : .server
+            if ClientError.isPassing(status) { return .time }
+            return [200, 302, 303, 307].contains(status) ? .otherAnswer : .server
         }
     }
 
@@ -61,17 +62,19 @@ extension ClientError {
 
     private var entry: Entry {
         let portal = "a captive portal's page looks like this: try again on another network"
+        let lasting = "it is asked for again; if it lasts, ask the publisher"
         return switch self {
-        case .network: Entry(.network, 20, .time, "the server cannot be reached")
+        case .network:
+            Entry(
+                .network, 20, .time, "the server cannot be reached",
+                hint: "is this device online, and the address right? does the proxy run, if there "
+                    + "is one?")
         case .tls(let fault):
             Entry(.tls, 21, .time, fault.phrase, hint: fault.hint, values: [fault.rawValue])
         case .httpStatus(let status, let pause):
             Entry(
                 .httpStatus, 22, .of(httpStatus: status), "the server answered \(status)",
-                hint: status == 404
-                    ? "is the feed below /feed/? its URL is the directory with the feed's head, "
-                        + "and the service's has no path" : nil,
-                values: Self.values(status, pause))
+                hint: Self.hint(ofHTTP: status, portal: portal), values: Self.values(status, pause))
         case .truncated:
             Entry(.truncated, 23, .time, "the answer broke off; it is continued next time")
         case .tooLarge:
@@ -80,12 +83,13 @@ extension ClientError {
         case .badSignature:
             Entry(
                 .badSignature, 25, .otherAnswer, "what came is not signed with this feed's key",
-                hint: portal)
+                hint: portal + "; if it lasts, do the feed's URL and key belong together?")
         case .wrongFeed:
             Entry(
                 .wrongFeed, 26, .server, "what came belongs to another feed",
                 hint: "do the feed's URL and key belong together?")
-        case .rollback: Entry(.rollback, 27, .time, "the feed is older than one seen before")
+        case .rollback:
+            Entry(.rollback, 27, .time, "the feed is older than one seen before", hint: lasting)
         case .fork:
             Entry(
                 .fork, 28, .server, "this feed shows different people different things",
@@ -101,12 +105,21 @@ extension ClientError {
                 values: [fault.rawValue])
         case .corruptBatch:
             Entry(
-                .corruptBatch, 29, .otherAnswer, "a batch is damaged, also when fetched afresh")
+                .corruptBatch, 29, .otherAnswer, "a batch is damaged, also when fetched afresh",
+                hint: lasting)
+        case .missingBatch:
+            Entry(
+                .missingBatch, 32, .server, "the server lacks a batch that the feed's head names",
+                hint: lasting)
         case .state(.otherVersion):
             Entry(
                 .stateVersion, 41, .files,
                 "the state was written by another version of this program",
                 hint: "install that version, or move client.db aside: all is then checked again")
+        case .state(.damaged):
+            Entry(
+                .stateDamaged, 46, .room, "the state is damaged",
+                hint: "sync, or run, puts it aside and checks everything again")
         case .state(.exposed):
             // Permissions are corrected by the user, as a configuration is.
             Entry(
@@ -124,7 +137,9 @@ extension ClientError {
                 "the state cannot be read or written"
                     + (number == 0 ? "" : ": \(SystemError(number).reason)"), values: ["\(number)"])
         case .locked:
-            Entry(.locked, 40, .otherProcess, "another process works with this profile")
+            Entry(
+                .locked, 40, .otherProcess, "another process works with this profile",
+                hint: "`reveille-client doctor` says which, and whether it answers")
         case .diskFull:
             Entry(
                 .diskFull, 44, .room, "there is no room for the state",
@@ -142,7 +157,7 @@ extension ClientError {
                     + "relay leads to: `reveille feed refresh`")
         case .relay(let status, let pause):
             Entry(
-                .relay, 89, .of(httpStatus: status),
+                .relay, 89, Self.isPassing(status) ? .time : .server,
                 (200...299).contains(status)
                     ? "the relay answered something that does not come from the service"
                     : "the relay answered \(status), and not the service",
@@ -157,7 +172,10 @@ extension ClientError {
             Entry(
                 .stillRegistered, 82, .otherCommand, "the service may still hold a registration",
                 hint: "unregister first; `reveille-client forget --force` leaves it to expire")
-        case .secrets: Entry(.secrets, 100, .files, "the secrets cannot be read")
+        case .secrets:
+            Entry(
+                .secrets, 100, .files, "the secrets cannot be read",
+                hint: "`reveille-client doctor` says why")
         // Programs in C have no source of their own, and no fetch that is metered.
         case .metered(let time):
             Entry(
@@ -175,10 +193,28 @@ extension ClientError {
         ["\(status)"] + (pause.map { ["\($0.wholeSeconds)"] } ?? [])
     }
 
+    /// Another answer may come by itself.
+    private static func isPassing(_ status: Int) -> Bool {
+        status >= 500 || status == 429 || status == 408
+    }
+
+    private static func hint(ofHTTP status: Int, portal: String) -> String? {
+        switch status {
+        case 404:
+            "is the feed below /feed/? its URL is the directory with the feed's head, and the "
+                + "service's has no path"
+        // RFC 6585 §6: 511 Network Authentication Required.
+        case 200, 302, 303, 307, 511: portal
+        case 300...399: "it has moved: configure the URL that it redirects to"
+        case _ where Self.isPassing(status): nil
+        default: "is the URL right? else its operator alone can change this answer"
+        }
+    }
+
     private static func hint(ofRelay status: Int) -> String {
         switch status {
         case 300...399: "it redirects: configure the URL that it leads to"
-        case _ where Cure.of(httpStatus: status).isTime:
+        case _ where isPassing(status):
             "the relay is busy, or does not reach the service's gateway"
         default: "is this the URL of a relay, and does it lead to this service?"
         }
@@ -333,7 +369,8 @@ extension ClientError: LocalizedError {
         ]
         let others: [ClientError] = [
             .network, .httpStatus(status, retryAfter: pause), .truncated, .tooLarge,
-            .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .state(.otherVersion),
+            .badSignature, .wrongFeed, .rollback, .fork, .corruptBatch, .missingBatch,
+            .state(.otherVersion), .state(.damaged),
             .state(.exposed), .state(.foreign), .state(.unusable(Int32(clamping: number))), .locked,
             .diskFull, .protocolViolation, .gatewayKey, .relay(status, retryAfter: pause),
             .notRegistered,
@@ -344,48 +381,6 @@ extension ClientError: LocalizedError {
             + TLSFault.allCases.map(Self.tls) + ProofFault.allCases.map(Self.unwitnessed)
             + SourceFault.allCases.map(Self.source)
     }
-}
-
-// MARK: Other errors of the module
-
-extension SecretDirectory.Fault: LocalizedError {
-    private var entry: (number: Int32, phrase: String) {
-        switch self {
-        case .name: (101, "a name is 1 to 64 letters, digits, dots, hyphens and underscores")
-        case .size: (102, "a secret has 16 to 1024 bytes")
-        case .exists: (103, "there is another secret of this name already")
-        case .same(as: ""): (104, "the same secret is there under another name")
-        case .same(as: let name):
-            (104, "this is the same secret as \(name), and would match as one")
-        case .missing: (105, "there is no secret of this name")
-        case .unusable: (100, "the secrets cannot be read or written")
-        }
-    }
-
-    /// What failed: a sentence in English.
-    public var errorDescription: String? { phrase.asSentence }
-
-    /// The same in lower case and without the full stop.
-    package var phrase: String { entry.phrase }
-
-    /// Of `enum reveille_error` in reveille.h.
-    package var number: Int32 { entry.number }
-}
-
-extension AppPushToken.Fault: LocalizedError {
-    /// What failed: a sentence in English.
-    public var errorDescription: String? { phrase.asSentence }
-
-    /// The same in lower case and without the full stop.
-    package var phrase: String {
-        switch self {
-        case .tooLong: "the push token is longer than 588 bytes"
-        case .malformed: "the push token is not of the form its service issues"
-        }
-    }
-
-    /// Of `enum reveille_error` in reveille.h.
-    package var number: Int32 { self == .tooLong ? 83 : 84 }
 }
 
 extension String {

@@ -28,6 +28,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case unwitnessed(ProofFault)
     /// A batch whose bytes do not match its signed header, even when fetched afresh.
     case corruptBatch
+    /// The server lacks a batch that its head names.
+    case missingBatch
     /// The state database cannot be used.
     case state(StateFault)
     /// Another process works with this profile. Or `run` runs, which is to be ended first.
@@ -79,7 +81,8 @@ public enum ClientError: Error, Sendable, Equatable {
             // CURLE_PEER_FAILED_VERIFICATION alone is about the certificate.
             case (60, 9): self = .notYetValid
             case (60, 10): self = .expired
-            case (60, 0), (60, 62): self = .otherName
+            // 1: libcurl looks at the name before it asks OpenSSL for a number.
+            case (60, 0), (60, 1), (60, 62): self = .otherName
             case (60, _), (77, _): self = .unknownIssuer
             default: self = .handshake
             }
@@ -107,6 +110,9 @@ public enum ClientError: Error, Sendable, Equatable {
     public enum StateFault: Sendable, Equatable {
         /// Written by another version of this library. Nothing of it is changed.
         case otherVersion
+        /// It is no database, or a broken one. The next start of the client puts it aside and
+        /// begins again.
+        case damaged
         /// Others can read or write it, or it is a symbolic link.
         case exposed
         /// It belongs to another user.
@@ -189,7 +195,7 @@ extension ClientError {
     var isOfBatch: Bool {
         switch self {
         case .network, .tls, .httpStatus, .truncated, .tooLarge, .badSignature, .wrongFeed,
-            .corruptBatch, .protocolViolation:
+            .corruptBatch, .missingBatch, .protocolViolation:
             true
         default: false
         }
@@ -199,8 +205,7 @@ extension ClientError {
     var isOfPortal: Bool {
         switch self {
         case .tooLarge: true
-        // RFC 6585 §6: 511 Network Authentication Required.
-        case .httpStatus(let status, _): (300..<400).contains(status) || status == 511
+        case .httpStatus(let status, _): [302, 303, 307, 511].contains(status)
         default: false
         }
     }

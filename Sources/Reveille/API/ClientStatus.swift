@@ -41,7 +41,7 @@ public struct ClientStatus: Sendable, Equatable {
     public internal(set) var batchesWaiting: Int = 0
     /// The time at which they are fetched; nil when none waits.
     public internal(set) var waitingUntil: Date?
-    /// The failure of the last cycle, in this process; nil when it succeeded.
+    /// The failure of the last cycle; nil when it succeeded.
     public internal(set) var failure: ClientError?
     /// The begin of `run`; nil when it does not run in this process.
     public internal(set) var runningSince: Date?
@@ -69,7 +69,7 @@ public struct ClientStatus: Sendable, Equatable {
         self.sharesOrigin = sharesOrigin
         batchesWaiting = quota?.waiting ?? 0
         waitingUntil = batchesWaiting > 0 ? quota.map { Date(seconds: $0.nextDay) } : nil
-        self.failure = failure
+        self.failure = failure ?? record.failure.flatMap(ClientError.init(text:))
         guard let runningSince else { return }
         self.runningSince = Date(seconds: runningSince)
         self.stream = stream ?? .unused

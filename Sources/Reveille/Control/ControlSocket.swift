@@ -44,11 +44,11 @@ struct ControlSocket {
         LocalSocket.ask(name, in: directory, Request.changed.rawValue, seconds: nil)
     }
 
-    /// A client listens in this state directory, and does not answer within 5 s.
-    static func hangs(in directory: String) -> Bool {
+    /// Whether the client that listens in this state directory answers within 5 s; nil for none.
+    static func answers(in directory: String) -> Bool? {
         // An empty request has no effect.
-        LocalSocket.ask(name, in: directory, "", seconds: nil) != nil
-            && ask(.status, directory, seconds: 5) == nil
+        guard LocalSocket.ask(name, in: directory, "", seconds: nil) != nil else { return nil }
+        return ask(.status, directory, seconds: 5) != nil
     }
 
     /// The answer of the running client; nil when none runs, or it does not answer in time.

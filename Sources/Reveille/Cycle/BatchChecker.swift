@@ -13,6 +13,8 @@ struct BatchChecker {
     struct End {
         var checked = 0
         var matches = 0
+        /// What was fetched without secrets.
+        var unsearched: [VerifiedHead.PlannedBatch] = []
         /// Batches that exceed the day's quota.
         var waiting = 0
         /// Of the first batch that could not be checked.
@@ -37,8 +39,8 @@ struct BatchChecker {
         return verified.plan + missing
     }
 
-    /// - Parameter secrets: nil when they cannot be read: what is fetched all the same, as by every
-    ///   client, is checked from the cache when they can be.
+    /// - Parameter secrets: nil when they are not read yet: what is fetched all the same, as by
+    ///   every client, is checked from the cache when they are.
     func check(
         _ plan: [VerifiedHead.PlannedBatch], of verified: VerifiedHead,
         against secrets: LocalSecretSet?
@@ -54,6 +56,7 @@ struct BatchChecker {
                 }
                 end.checked += 1
                 end.matches += new
+                if secrets == nil { end.unsearched.append(batch) }
                 failuresInRow = 0
             } catch {
                 guard error.isOfBatch else { throw error }
@@ -163,6 +166,7 @@ struct BatchChecker {
         if error == .stopped, let response = progress.response {
             // RFC 9110 §15.5.17: what is kept is longer than what the server has.
             if response.status == 416 || response.status == 206 { cache.dropPart(name) }
+            if [404, 410].contains(response.status) { return .missingBatch }
             return .httpStatus(
                 response.status, retryAfter: response.retryAfter.map { .seconds($0) })
         }

@@ -104,15 +104,15 @@ final class CycleRunner {
             let end = try await recheckAndCycle(hint: hint, due: due)
             outcome = end.outcome
             failure = end.failure
-            if let failure { return .failure(failure) }
-            profile.cycleSucceeded()
-            return .success(end.outcome)
+            profile.checkEnded(failure)
+            return failure.map { .failure($0) } ?? .success(end.outcome)
         } catch {
             if error == .cancelled {
                 wantedHint = max(wantedHint, hint ?? 0)
                 throw .cancelled
             }
             failure = error
+            profile.checkEnded(error)
             return .failure(error)
         }
     }

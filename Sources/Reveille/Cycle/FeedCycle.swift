@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import WakeFeed
 import WakeFetch
 import WakeSystem
@@ -28,28 +29,37 @@ struct FeedCycle: CycleSource {
         hint: UInt64?, due: Duration?, onLate: () -> Void
     ) async throws(ClientError) -> CycleEnd {
         transport.checkBegins(due: due)
-        // Before the first request: no time between two shows how many there are.
-        let secrets = try await readSecrets()
+        // No time of a request shows how many there are: none waits for them.
+        let (stored, app, end) = (secrets, app, ReadingEnd())
+        async let reading = Self.read(stored, by: app, end)
         let verified = try await newHead(hint: hint)
         await refreshGatewayKeys()
+        let early = end.isReached.load(ordering: .acquiring) ? try usable(await reading) : nil
         let batches = BatchChecker(
             addresses: addresses, cache: cache, meter: meter, profile: profile,
             transport: transport, environment: environment)
         let plan = batches.plan(verified)
-        let end = try await batches.check(plan, of: verified, against: secrets)
-        let nextDay = try meter?.setWaiting(end.waiting)
-        if !plan.isEmpty, end.failure == nil, secrets != nil {
-            environment.log(.cycleEnded(batches: end.checked))
+        var checks = try await batches.check(plan, of: verified, against: early)
+        let secrets = if let early { early } else { try usable(await reading) }
+        if early == nil, let secrets {
+            // They came late: what was fetched meanwhile is searched in the cache.
+            let late = try await batches.check(checks.unsearched, of: verified, against: secrets)
+            (checks.checked, checks.matches) = (late.checked, late.matches)
+            checks.failure = checks.failure ?? late.failure
+        }
+        let nextDay = try meter?.setWaiting(checks.waiting)
+        if !plan.isEmpty, checks.failure == nil, secrets != nil {
+            environment.log(.cycleEnded(batches: checks.checked))
         }
         let isRetired = profile.record.directives.isRetired
-        if let failure = end.failure {
+        if let failure = checks.failure {
             // The last batches of a retired feed are checked first, if they can be.
             if isRetired, !failure.isTransient { try registration.retire() }
             throw failure
         }
         if isRetired, nextDay == nil { try registration.retire() }
         return (
-            outcome(of: end, isBehind: verified.freshness == .edgeIsStale, until: nextDay),
+            outcome(of: checks, isBehind: verified.freshness == .edgeIsStale, until: nextDay),
             secrets == nil ? .secrets : nil
         )
     }
@@ -171,9 +181,11 @@ struct FeedCycle: CycleSource {
             switch warning {
             case .gap(let missing):
                 gaps.append(.gap(first: missing.lowerBound, last: missing.upperBound))
-            case .stale(let expired):
+            case .stale:
                 // The server's clock is not signed; a false warning of a clock does no harm.
-                if let ahead = fetched.serverAhead(of: now), now + ahead <= expired {
+                if let ahead = fetched.serverAhead(of: now),
+                    verified.head.isInForce(at: now + ahead)
+                {
                     skew = .clockSkew(.seconds(ahead))
                 } else {
                     stale = .stale
@@ -222,30 +234,28 @@ struct FeedCycle: CycleSource {
         }
     }
 
-    /// - Returns: nil when they cannot be read; the user is warned.
-    private func readSecrets() async throws(ClientError) -> LocalSecretSet? {
-        do throws(ClientError) { return try await lentSecrets() } catch {
-            guard error == .secrets else { throw error }
-            return nil
+    private typealias ReadSecrets = Result<(LocalSecretSet, unusable: Int), any Error>
+
+    private static func read(
+        _ secrets: any LocalSecrets, by app: AppCaller, _ end: ReadingEnd? = nil
+    ) async -> ReadSecrets {
+        await app.call {
+            defer { end?.isReached.store(true, ordering: .releasing) }
+            let (copied, unusable) = try await secrets.copied()
+            return (LocalSecretSet(copied), unusable)
         }
     }
 
-    private func lentSecrets() async throws(ClientError) -> LocalSecretSet {
-        let secrets = secrets
-        let lent: LocalSecretSet
-        let unusable: Int
-        do {
-            (lent, unusable) = try await app.call {
-                let (copied, unusable) = try await secrets.copied()
-                return (LocalSecretSet(copied), unusable)
-            }.get()
-        } catch {
-            throw try unreadable()
+    /// - Returns: nil when they cannot be read; the user is warned.
+    private func usable(_ read: ReadSecrets) throws(ClientError) -> LocalSecretSet? {
+        guard case .success(let (secrets, unusable)) = read else {
+            _ = try unreadable()
+            return nil
         }
         try profile.warnOnce(.secrets, nil)
         try profile.warnOnce(
             .unusableSecrets, unusable > 0 ? .unusableSecrets(count: unusable) : nil)
-        return lent
+        return secrets
     }
 
     private func unreadable() throws(ClientError) -> ClientError {
@@ -254,13 +264,12 @@ struct FeedCycle: CycleSource {
     }
 
     func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck {
-        let secrets = try await lentSecrets()
+        guard let head = profile.accepted?.head, head.count > 0 else { return Recheck() }
+        guard let secrets = try usable(await Self.read(secrets, by: app)) else { throw .secrets }
         let cursor = profile.record.cursor
         var (new, damaged) = (0, 0)
         var lost: [UInt64] = []
-        guard let head = profile.accepted?.head, head.count > 0, !secrets.secrets.isEmpty else {
-            return Recheck()
-        }
+        guard !secrets.secrets.isEmpty else { return Recheck() }
         for sequence in head.firstSequence...head.sequence where profile.record.hasChecked(sequence)
         {
             guard !Task.isCancelled else { throw .cancelled }
@@ -294,6 +303,11 @@ struct FeedCycle: CycleSource {
         cache.erase()
         gatewayKeys?.forget()
     }
+}
+
+/// Whether the secrets of a cycle have been read.
+private final class ReadingEnd: Sendable {
+    let isReached = Atomic(false)
 }
 
 extension LocalSecrets {

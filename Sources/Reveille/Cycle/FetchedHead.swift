@@ -53,7 +53,17 @@ struct FetchedHead {
     }
 
     func verify(now: Int64, hint: UInt64? = nil) throws(FeedError) -> VerifiedHead {
-        try verifier.verify(bytes.span, keys: try? keys?.get(), now: now, hint: hint)
+        let keys = try? keys?.get()
+        do throws(FeedError) {
+            return try verifier.verify(bytes.span, keys: keys, now: now, hint: hint)
+        } catch {
+            // Right by the keys that came with it, and the configured one is none of them.
+            guard error == .badSignature, let chain = keys.flatMap({ try? KeyChain($0.span) }),
+                (try? HeadVerifier(cursor: FeedCursor(key: chain.keys[0])).verify(
+                    bytes.span, keys: keys, now: now)) != nil
+            else { throw error }
+            throw .wrongFeed
+        }
     }
 
     /// Checks the proof; the head's publisher must not have shown another log than `known`.
@@ -69,6 +79,20 @@ struct FetchedHead {
     /// Seconds by which the server's clock is ahead of this one; nil when it is about the same.
     func serverAhead(of now: Int64) -> Int64? {
         date.map { $0 - now }.flatMap { abs($0) > FeedLimits.clockToleranceSeconds ? $0 : nil }
+    }
+
+    /// The server's clock is so far off that it could not serve the head, unlike this device's.
+    func isServersClockWrong(at now: Int64, _ head: FeedHead) -> Bool {
+        guard let ahead = serverAhead(of: now) else { return false }
+        return head.isInForce(at: now) && !head.isInForce(at: now + ahead)
+    }
+}
+
+extension FeedHead {
+    /// Within what clocks may differ.
+    func isInForce(at time: Int64) -> Bool {
+        let tolerance = FeedLimits.clockToleranceSeconds
+        return issued - tolerance <= time && time <= expires + tolerance
     }
 }
 

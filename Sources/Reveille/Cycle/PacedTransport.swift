@@ -10,8 +10,7 @@ final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to store an answer.
     static let step = Duration.milliseconds(100)
     /// Of the first request of a check: longer than it takes, as a rule, to record and wipe what
-    /// the check before has left, and to read thousands of secrets. No connection is open that
-    /// long.
+    /// the check before has left. No connection is open that long.
     static let firstStep = Duration.seconds(1)
 
     private struct Pace {

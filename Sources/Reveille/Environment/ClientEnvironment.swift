@@ -32,7 +32,7 @@ public struct ClientEnvironment: Sendable {
         transport: { (configuration) throws(FetchError) in try Fetcher(configuration) },
         wallSeconds: { Int64(SystemClock.wallSeconds) },
         uptime: { .nanoseconds(Int64(SystemClock.bootNanoseconds)) },
-        sleep: { duration in try? await Task.sleep(for: duration, clock: .continuous) },
+        sleep: { await SystemClock.sleep(for: $0) },
         resumes: .system, randomUnit: { SystemRandom.unit() },
         randomBytes: { Sodium.random($0) },
         executor: { ClientQueue() }, appExecutor: { AppQueue() })
@@ -98,7 +98,7 @@ package struct ResumeNotifier: Sendable {
         self.start = start
     }
 
-    /// By the kernel. Where that does not say so, polls notice it within some minutes.
+    /// By the kernel. Where that does not say so, polls notice it within a quarter of an hour.
     package static let system = ResumeNotifier { onResume in
         let monitor = try? SuspendMonitor(onResume: onResume)
         return { monitor?.close() }

@@ -24,6 +24,8 @@ struct DesiredRegistration: Sendable, Equatable {
     var notBefore: Int64 = 0
     /// Status of a refusal that no retry will change; 0 for none, `askedToWait` or `solving`.
     var refusedStatus = 0
+    /// Of the last attempt.
+    var failure: ClientError?
 
     /// The service said when to come again: that holds across restarts.
     static let askedToWait = -1
@@ -140,16 +142,13 @@ extension RegistrationState {
     /// - Parameter address: of the configured service.
     init(
         _ desired: DesiredRegistration?, at address: [UInt8]?, formerServices: Int,
-        mayRegister: Bool, failure: ClientError?
+        mayRegister: Bool
     ) {
         guard let desired else {
-            self = formerServices == 0 ? .none : .unregistering(failure: failure)
+            self = formerServices == 0 ? .none : .unregistering(failure: nil)
             return
         }
-        let refusal =
-            desired.refusedStatus <= 0
-            ? nil : ClientError(registrationStatus: desired.refusedStatus, retryAfter: nil)
-        let failure = failure ?? refusal
+        let failure = desired.failure
         self =
             switch desired.kind {
             case .absent: .unregistering(failure: failure)

@@ -20,7 +20,6 @@ final class RegistrationKeeper {
     private var turns: [AsyncEvent] = []
     /// Another call came while one reconciled.
     private var wasRefused = false
-    private var failure: ClientError?
     /// The proof of work that is computed.
     private var search: ProofSearch?
     /// The first attempt after the start is made at this time at the latest.
@@ -51,7 +50,7 @@ final class RegistrationKeeper {
     func state() throws(ClientError) -> RegistrationState {
         RegistrationState(
             try desired(), at: address, formerServices: try formerServices(),
-            mayRegister: profile.record.directives.mayRegister, failure: failure)
+            mayRegister: profile.record.directives.mayRegister)
     }
 
     /// The services of earlier configurations that may still hold a registration.
@@ -93,7 +92,6 @@ final class RegistrationKeeper {
     func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
         isDirected = false
         try replace(kind)
-        failure = nil
         search?.stop()
     }
 
@@ -369,11 +367,11 @@ final class RegistrationKeeper {
         _ answer: Reconciler.Answer, _ failure: ClientError?, for desired: DesiredRegistration
     ) throws(ClientError) {
         let now = environment.wallSeconds()
-        let next = Reconciler.apply(answer, to: desired, now: now, random: environment.randomUnit())
+        var next = Reconciler.apply(answer, to: desired, now: now, random: environment.randomUnit())
+        next?.failure = failure
         let isCurrent = try profile.database.store(next, ifRevision: desired.revision)
         restart = nil
         guard isCurrent else { return }
-        self.failure = failure
         if let failure {
             let wait = Int((next?.notBefore ?? now) - now)
             environment.log(.registrationFailed(failure, retrySeconds: wait))

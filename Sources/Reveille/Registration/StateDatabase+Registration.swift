@@ -19,6 +19,7 @@ private struct KeptRegistration: Codable {
     var failures = 0
     var notBefore: Int64 = 0
     var refusedStatus = 0
+    var failure: String?
     /// Of a former one: when it was left.
     var since: Int64 = 0
 
@@ -28,6 +29,7 @@ private struct KeptRegistration: Codable {
         (revision, isAcknowledged) = (desired.revision, desired.isAcknowledged)
         (failures, notBefore) = (desired.failures, desired.notBefore)
         (refusedStatus, self.since) = (desired.refusedStatus, since)
+        failure = desired.failure?.text
     }
 
     /// - Parameter secret: the instance token, and the push token.
@@ -46,7 +48,7 @@ private struct KeptRegistration: Codable {
         return DesiredRegistration(
             instanceToken: token, address: Array(address.utf8), kind: kind, revision: revision,
             isAcknowledged: isAcknowledged, failures: failures, notBefore: notBefore,
-            refusedStatus: refusedStatus)
+            refusedStatus: refusedStatus, failure: failure.flatMap(ClientError.init(text:)))
     }
 }
 

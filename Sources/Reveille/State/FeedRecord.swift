@@ -5,7 +5,7 @@ import WakeSystem
 /// Everything remembered about the source and its cycles; position and log are stored apart.
 struct FeedRecord: Sendable, Equatable, Codable {
     private enum CodingKeys: CodingKey {
-        case directivesSeen, health, isForked, warned, generation, missing, newestNamed
+        case directivesSeen, health, isForked, warned, generation, missing, newestNamed, failure
     }
 
     /// The position up to which the published data was checked.
@@ -81,6 +81,8 @@ struct FeedRecord: Sendable, Equatable, Codable {
     private(set) var missing: [MissingBatch] = []
     /// The newest batch that a verified head named.
     var newestNamed: UInt64 = 0
+    /// Of the newest check, as `ClientError.text`; nil when it succeeded.
+    var failure: String?
     /// The tree of the feed's log that was accepted last; nil without a policy of witnesses.
     var log: LogCursor?
 

@@ -50,8 +50,11 @@ package struct ProfileAccess {
         try database.replaceRegistration(
             token.map { .registered($0.wire) } ?? .absent, at: address,
             now: environment.wallSeconds(), newToken: environment.newInstanceToken())
-        ControlSocket.notify(configuration.stateDirectory)
+        notify()
     }
+
+    /// Tells the running client that another file of the profile was changed.
+    package func notify() { ControlSocket.notify(configuration.stateDirectory) }
 
     /// Has the running client deliver a planted match.
     /// - Returns: whether it was delivered; nil when no client answers.
@@ -86,8 +89,7 @@ package struct ProfileAccess {
         let mayRegister = try record().directives.mayRegister
         return RegistrationState(
             try database.registration(), at: service.registration?.bytes,
-            formerServices: try database.formerRegistrationCount(), mayRegister: mayRegister,
-            failure: nil)
+            formerServices: try database.formerRegistrationCount(), mayRegister: mayRegister)
     }
 
     package func storedRegistration() async throws(ClientError) -> HeldRegistration {

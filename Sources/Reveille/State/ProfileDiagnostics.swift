@@ -52,6 +52,8 @@ package struct ProfileDiagnostics {
         /// Seconds by which the server's clock, which is not signed, is ahead of this one; nil when
         /// it is about the same.
         package let serverAhead: Int64?
+        /// That is the server's fault: this clock fits to the head, and its does not.
+        package let isServersClockWrong: Bool
         fileprivate let gatewayKeys: GatewayKeyHashes
     }
 
@@ -81,14 +83,15 @@ package struct ProfileDiagnostics {
         }
         let tolerance = FeedLimits.clockToleranceSeconds
         let ahead = fetched.serverAhead(of: now)
+        let isServerWrong = fetched.isServersClockWrong(at: now, verified.head)
         return Feed(
             sequence: verified.head.sequence, unchecked: verified.plan.count,
             age: now - verified.head.issued,
-            isExpired: verified.head.expires < now + (ahead ?? 0) - tolerance,
+            isExpired: verified.head.expires < now + (isServerWrong ? 0 : ahead ?? 0) - tolerance,
             isFromFuture: verified.head.issued > now + tolerance,
             lacksKeys: fetched.lacksKeys,
             witnesses: witnesses(fetched, verified, now: now),
-            serverAhead: ahead,
+            serverAhead: ahead, isServersClockWrong: isServerWrong,
             gatewayKeys: verified.cursor.settings.gatewayKeys)
     }
 
@@ -117,7 +120,10 @@ package struct ProfileDiagnostics {
         case works
         /// The service answered, but not with a stream.
         case refused(status: Int)
+        /// The connection is there, and nothing comes.
         case silent
+        /// The server ended it before the first event.
+        case ended
     }
 
     /// Opens the event stream, and closes it after the first event; nil when there is no service.
@@ -139,12 +145,13 @@ package struct ProfileDiagnostics {
             failure = error
         }
         if inbox.hasEvent { return .works }
+        // A proxy on the way keeps back what should pass, until the time is over.
+        if failure == .timeout || failure == .unanswered { return .silent }
         if let response = inbox.response {
-            // A proxy on the way keeps back what should pass, until the time is over.
-            return inbox.isConnected ? .silent : .refused(status: response.status)
+            return inbox.isConnected ? .ended : .refused(status: response.status)
         }
         if let failure { throw ClientError(failure) }
-        return .silent
+        return .ended
     }
 
     /// Batches that are kept for secrets added later.
@@ -171,9 +178,9 @@ package struct ProfileDiagnostics {
         return Cached(batches: names.count, bytes: sizes.reduce(0, +), lost: lost)
     }
 
-    /// A client listens for other processes, and does not answer within 5 s.
-    package static func hangs(_ configuration: ClientConfiguration) -> Bool {
-        ControlSocket.hangs(in: configuration.stateDirectory)
+    /// Whether the client that listens for other processes answers within 5 s; nil when none does.
+    package static func answers(_ configuration: ClientConfiguration) -> Bool? {
+        ControlSocket.answers(in: configuration.stateDirectory)
     }
 
     /// The process that holds the profile; nil when none is seen.

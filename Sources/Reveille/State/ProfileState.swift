@@ -147,8 +147,12 @@ final class ProfileState {
         }
     }
 
-    /// A cycle succeeded. One save says little: a full disk may have room for some.
-    func cycleSucceeded() { hasReportedFullDisk = false }
+    /// A check has ended; saved by what follows. One save says little of a full disk, which may
+    /// have room for some: a check that succeeded does.
+    func checkEnded(_ failure: ClientError?) {
+        record.failure = failure?.text
+        if failure == nil { hasReportedFullDisk = false }
+    }
 
     /// - Returns: false when it was reported before, and no cycle succeeded since.
     func reportFullDisk() -> Bool {

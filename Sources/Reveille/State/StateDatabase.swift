@@ -17,7 +17,7 @@ final class StateDatabase {
         case failed(ClientError)
 
         var clientError: ClientError {
-            if case .failed(let error) = self { error } else { .state(.unusable(0)) }
+            if case .failed(let error) = self { error } else { .state(.damaged) }
         }
 
         fileprivate init(_ error: SQLiteError) {
@@ -56,7 +56,8 @@ final class StateDatabase {
             let free = try? Files.freeBytes(at: path)
             let isFull = !error.isCorrupt && (free ?? .max) < 65_536
             if status == nil { Self.removeEmpty(path) }
-            throw isFull ? .failed(.diskFull) : OpenError(error)
+            guard !error.isCorrupt else { throw .damaged }
+            throw .failed(isFull ? .diskFull : .state(.unusable(Self.obstacle(to: path))))
         }
         let version = try mapError(OpenError.init) { () throws(SQLiteError) in
             guard try database.integer("PRAGMA application_id") == Self.applicationID else {
@@ -69,6 +70,15 @@ final class StateDatabase {
             try database.text("PRAGMA quick_check")
         }
         guard check == "ok" else { throw .damaged }
+    }
+
+    /// The reason of the system, where SQLite says that it cannot: 0 when none is seen.
+    private static func obstacle(to path: String) -> Int32 {
+        do throws(FileError) {
+            _ = try OpenFile(path, flags: O_RDWR)
+            try Files.checkWritable(Files.parent(of: path) ?? "/")
+            return 0
+        } catch { return error.number }
     }
 
     /// Removes files that nothing was written to: the next start would take them for damaged ones.

@@ -11,9 +11,9 @@ struct StateDirectory: Sendable {
     init(_ path: String) throws(ClientError) {
         try Self.prepare(path)
         self.path = path
+        try Self.checkFiles(["lock"], in: path)
         lock = try mapError(ClientError.init) { () throws(FileError) in
             let lock = try OpenFile(path + "/lock", flags: O_RDWR | O_CREAT)
-            guard try lock.status().isPrivate else { throw FileError(.status, EPERM) }
             try lock.lockExclusively()
             return lock
         }
@@ -29,18 +29,25 @@ struct StateDirectory: Sendable {
 
     /// The path of the profile's database; `.state(.exposed)` when others can reach its files.
     static func checkedDatabase(in directory: String) throws(ClientError) -> String {
-        let path = directory + "/client.db"
-        for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
-            try check(path + suffix, isDirectory: false)
+        try checkFiles(["client.db", "client.db-wal", "client.db-shm", "lock"], in: directory)
+        return directory + "/client.db"
+    }
+
+    private static func checkFiles(
+        _ names: [String], in directory: String
+    ) throws(ClientError) {
+        for path in names.map({ "\(directory)/\($0)" }) where Files.exists(path) {
+            try check(path, isDirectory: false)
         }
-        return path
     }
 
     private static func check(_ path: String, isDirectory: Bool) throws(ClientError) {
         let status = try mapError(ClientError.init) { () throws(FileError) in
             try isDirectory ? FileStatus(ofDirectory: path) : FileStatus(of: path)
         }
-        guard isDirectory ? status.isDirectory : status.isRegular else { throw .state(.exposed) }
+        guard isDirectory ? status.isDirectory : status.isRegular else {
+            throw .state(status.isLink ? .exposed : .unusable(isDirectory ? ENOTDIR : EISDIR))
+        }
         guard status.isOwn else { throw .state(.foreign) }
         guard status.isPrivate else { throw .state(.exposed) }
     }

@@ -195,7 +195,7 @@ final class CycleScheduler {
                 let before = environment.uptime()
                 let rest = start + interval - before
                 if rest <= .zero { break }
-                let pause = min(rest, .seconds(300))
+                let pause = min(rest, .seconds(900))
                 await resumed.wait(for: pause, in: environment)
                 outbox.warnOfSilence()
                 // The machine has slept: somebody says so, or more time went by than was waited.

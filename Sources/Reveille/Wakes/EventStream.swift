@@ -13,6 +13,10 @@ final class EventStream {
     static let firstEventTime = Duration.seconds(60)
     /// The service sends a comment every 240 s at least (Policy/PROTOCOL.md).
     private static let idle = Duration.seconds(600)
+    /// The least event that is one has 19 bytes, a comment that keeps the stream open mostly 3. TLS
+    /// adds 22 bytes to each, or more (RFC 8446 §5.2). So that every second comment wakes, and two
+    /// of them are never as far apart as `idle`.
+    private static let leastBytes: (plain: Int32, secure: Int32) = (6, 41)
     /// A stream that lasted this long worked: the next pause starts small again.
     private static let steady = Duration.seconds(60)
     /// The longest pause that a server may ask for.
@@ -70,8 +74,10 @@ final class EventStream {
     var cutAfter: Duration? { cuts.after(now: environment.uptime()) }
 
     private static func end(of inbox: StreamInbox, after time: Duration) -> StreamState {
-        guard let response = inbox.response, !inbox.hasEvent else { return .waiting }
-        guard inbox.isConnected else { return .refused(status: response.status) }
+        if inbox.hasEvent { return .waiting }
+        if let response = inbox.response, !inbox.isConnected {
+            return .refused(status: response.status)
+        }
         return time >= firstEventTime ? .silent : .waiting
     }
 
@@ -79,10 +85,12 @@ final class EventStream {
     private func connect(
         _ inbox: StreamInbox, _ receive: (StreamInbox.Item, _ isFirst: Bool) -> Void
     ) async {
-        let request = FetchRequest(
+        var request = FetchRequest(
             url, limit: Self.byteLimit, timeout: .stream(idle: Self.idle), purpose: .stream)
+        request.leastBytes =
+            url.scheme == .https ? Self.leastBytes.secure : Self.leastBytes.plain
         let (transport, environment) = (transport, environment)
-        await withTaskGroup(of: Void.self) { group in
+        await withTaskGroup(of: Void.self) { [request] group in
             group.addTask {
                 defer { inbox.close() }
                 _ = try? await transport.fetch(

@@ -87,7 +87,9 @@ enum JournalText {
 package enum ProgramStart {
     /// The first thing that a program does. Keys, tokens and secrets lie in its memory: no crash
     /// writes it down.
-    package static func begin() {
+    /// - Parameter rests: it waits for days with nothing to do, and tasks are few.
+    package static func begin(rests: Bool = false) {
+        if rests { linux_rest_quietly() }
         linux_keep_memory_private()
         linux_begin_program()
     }

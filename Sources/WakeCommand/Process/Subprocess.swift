@@ -89,16 +89,16 @@ package struct Subprocess: Sendable {
         return await withTaskGroup(of: End?.self) { group in
             group.addTask { await child.ended() }
             group.addTask {
-                try? await Task.sleep(for: time, clock: .suspending)
+                await SystemClock.sleep(for: time, pauses: true)
                 child.kill()
                 return nil
             }
-            // One that ends well in the moment of its kill has ended well.
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            if let first { return first }
-            let last = await group.next() ?? nil
-            return last?.isSuccess == true ? .exited(0) : .cutShort
+            for await end in group {
+                guard let end else { continue }
+                group.cancelAll()
+                return end
+            }
+            return .cutShort
         }
     }
 
@@ -177,8 +177,13 @@ package struct Subprocess: Sendable {
 /// A running child, reaped once.
 private final class Child: Sendable {
     private let process: pid_t
-    /// While it may be signalled: after it is reaped its number may belong to another process.
-    private let isThere = Mutex(true)
+    private struct State {
+        /// It may be signalled: after it is reaped its number may belong to another process.
+        var isThere = true
+        var isCutShort = false
+    }
+
+    private let state = Mutex(State())
 
     init(_ process: pid_t) { self.process = process }
 
@@ -197,19 +202,23 @@ private final class Child: Sendable {
         while unsafe waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0 {
             guard errno == EINTR else { return .cutShort }
         }
-        return isThere.withLock { isThere in
-            isThere = false
+        return state.withLock { state in
+            state.isThere = false
             var status: Int32 = 0
             guard unsafe waitpid(process, &status, 0) == process else { return .cutShort }
             // wait(2): the low seven bits are the signal, the next byte the exit status.
             let signal = status & 0x7F
-            return signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
+            // One that ends by itself in the moment of its kill has ended by itself.
+            if signal == 0 { return .exited(status >> 8 & 0xFF) }
+            return state.isCutShort ? .cutShort : .killed(signal: signal)
         }
     }
 
     func kill() {
-        isThere.withLock { isThere in
-            if isThere { _ = Glibc.kill(-process, SIGKILL) }
+        state.withLock { state in
+            guard state.isThere else { return }
+            state.isCutShort = true
+            _ = Glibc.kill(-process, SIGKILL)
         }
     }
 }

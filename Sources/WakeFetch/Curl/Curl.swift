@@ -92,6 +92,11 @@ final class CurlMulti {
         unsafe crt_curl_multi_poll(curl.library, handle, Int32(clamping: max(0, milliseconds)))
     }
 
+    /// Leaves fewer bytes than these to the kernel until more come.
+    func wait(forBytes count: Int32) {
+        unsafe crt_curl_multi_wait_for_bytes(curl.library, handle, count)
+    }
+
     /// The next transfer that ended: its tag and libcurl's code.
     func nextEnded() -> (tag: UInt, code: Int32)? {
         var tag: UInt = 0

@@ -14,6 +14,8 @@ final class FetchLoop {
     private var probes: Set<UInt64> = []
     private var failed = FailedAddresses()
     private var stalls = StallDetector()
+    /// Longer than any transfer may be silent.
+    private static let longestWait = Duration.seconds(3600)
     /// When the throughput has to be checked next, in the clock's `transferTime`.
     private var nextCheck = Duration.zero
 
@@ -48,7 +50,11 @@ final class FetchLoop {
             // From the last answer, however long it was waited for.
             if wasBusy { idleSince = clock.now }
             releaseProbes()
-            let wait = min(checkThroughput(), stalls.next.map { $0 - clock.now } ?? .seconds(60))
+            if transfers.count == 1, let least = transfers.values.first?.takeLeastBytes() {
+                multi.wait(forBytes: least)
+            }
+            let wait = min(
+                checkThroughput(), stalls.next.map { $0 - clock.now } ?? Self.longestWait)
             // Into the room that became free; libcurl then does not wait at all.
             startAdmitted()
             if !transfers.isEmpty {
@@ -120,7 +126,7 @@ final class FetchLoop {
     private func checkThroughput() -> Duration {
         for id in unconnected { checkThroughput(id) }
         if clock.transferTime >= nextCheck {
-            nextCheck = clock.transferTime + .seconds(60)
+            nextCheck = clock.transferTime + Self.longestWait
             for id in transfers.keys { checkThroughput(id) }
         }
         return max(.zero, nextCheck - clock.transferTime)

@@ -26,6 +26,7 @@ final class Transfer {
     private var head: ResponseHead
     private var response: FetchResponse?
     private var received = 0
+    private var hasTakenLeastBytes = false
     private var throughput: ThroughputMonitor?
     /// The result, when it is known before libcurl ends the transfer.
     private var outcome: Result<FetchResponse, FetchError>?
@@ -140,6 +141,13 @@ final class Transfer {
     }
 
     var isAnswered: Bool { response != nil }
+
+    /// See ``FetchRequest/leastBytes``; once, when the body has begun.
+    func takeLeastBytes() -> Int32? {
+        guard received > 0, !hasTakenLeastBytes else { return nil }
+        hasTakenLeastBytes = true
+        return job.request.leastBytes
+    }
 
     /// See ``StallDetector``.
     func readAgain() {

@@ -38,10 +38,12 @@ extension FileError {
 }
 
 extension Files {
-    /// Bytes that this user may still write to the file system of `path` (statvfs(3)).
+    /// Bytes that this user may still write to the file system of `path` (statvfs(3)); 0 where no
+    /// file can be made for want of an inode.
     package static func freeBytes(at path: String) throws(FileError) -> Int {
         var status = statvfs()
         guard unsafe statvfs(path, &status) == 0 else { throw FileError(.status) }
+        if status.f_files > 0, status.f_favail == 0 { return 0 }
         return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
     }
 }

@@ -1,4 +1,5 @@
 private import CLinux
+private import Dispatch
 private import Glibc
 
 /// Readings of the system's clocks (clock_gettime(2)).
@@ -24,6 +25,24 @@ package enum SystemClock {
     package static func sleep(until nanoseconds: UInt64) {
         linux_sleep(nanoseconds)
     }
+
+    /// Returns after a time, in which suspensions of the machine count unless it `pauses` then, or
+    /// when the task is cancelled. `Task.sleep` needs queues that libdispatch watches each second.
+    package static func sleep(for time: Duration, pauses: Bool = false) async {
+        let event = AsyncEvent()
+        let timer = DispatchSource.makeTimerSource(queue: timers)
+        timer.setEventHandler { event.signal() }
+        let now = pauses ? monotonicNanoseconds : bootNanoseconds
+        // libdispatch: times of the clock that counts suspensions have the highest bit.
+        let clock: UInt64 = pauses ? 0 : 1 << 63
+        timer.schedule(
+            deadline: DispatchTime(uptimeNanoseconds: clock | (now + time.wholeNanoseconds)))
+        timer.activate()
+        await event.wait()
+        timer.cancel()
+    }
+
+    private static let timers = DispatchQueue(label: "reveille.timers")
 
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()

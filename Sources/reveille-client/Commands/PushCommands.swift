@@ -34,8 +34,9 @@ let pushUseCommand = Command(
         "reveille-client push use org.unifiedpush.Distributor.kde --notify",
     ],
     notes: """
-        A push reaches a client that runs. With --unit, or a way to report matches (--on-match,
-        --notify), a push also starts one that does not.
+        A push reaches a client that runs, which takes up the choice at once. With --unit,
+        or a way to report matches (--on-match, --notify), a push also starts one that
+        does not.
         """
 ) { invocation throws(CommandFailure) in
     let (profile, configuration) = try Profile.open(invocation)
@@ -57,10 +58,6 @@ let pushUseCommand = Command(
         Console().error(
             "hint: pushes reach this client only while `run` runs; --unit, --on-match or"
                 + " --notify has them start it")
-    }
-    if let holder = ProfileDiagnostics.holder(of: configuration) {
-        Console().error(
-            "hint: the client that runs, process \(holder), takes pushes after its next start")
     }
     return outcome.status
 }
@@ -166,7 +163,9 @@ private func firstRegistration(
         client = try profile.client(configuration)
     } catch {
         guard error == .locked else { throw CommandFailure(error) }
-        return ("chosen; the client that runs uses it once it is restarted", .success)
+        return try await mapClientError { () async throws(ClientError) in
+            try await registrationByRunningClient(profile, configuration)
+        }
     }
     guard let connector = try ProfilePushes(profile: profile).connector(of: client, .live) else {
         return ("not chosen", .failure)
@@ -179,6 +178,24 @@ private func firstRegistration(
     _ = try await mapClientError { () async throws(ClientError) in try await client.reconcile() }
     let state = await client.status.registration
     return (Report.sentence(state), registrationStatus(state))
+}
+
+/// Has the client that runs use the distributor that was chosen, and waits for what comes of it.
+private func registrationByRunningClient(
+    _ profile: Profile, _ configuration: ClientConfiguration
+) async throws(ClientError) -> (text: String, status: ExitStatus) {
+    let access = try ProfileAccess(configuration)
+    access.notify()
+    let chosen = try? ProfileFile(profile: profile).values()["distributor"]
+    for _ in 0..<200 {
+        let state = try access.registration()
+        let isOfPushes = try access.pushService() == .webPush
+        if try access.distributor()?.name == chosen, isOfPushes, state == .registered {
+            return (Report.sentence(state), .success)
+        }
+        try? await Task.sleep(for: .milliseconds(50))
+    }
+    return ("chosen; the client that runs registers with it, see push status", .transient)
 }
 
 /// Waits half a minute for a registration with the distributor.

@@ -40,7 +40,9 @@ let runCommand = Command(
     let client = try mapError(CommandFailure.init) { () throws(ClientError) in
         try profile.client(configuration, handler: handler, environment: environment)
     }
-    let pushes = try ProfilePushes(profile: profile).connector(of: client, environment)
+    let distributor = ProfilePushes(profile: profile)
+    _ = try distributor.connector(of: client, environment)
+    let pushes = { @Sendable [environment] in await distributor.run(client, environment) }
     let end = RunEnd()
     await TerminationSignal.cancels {
         await withTaskCancellationHandler {
@@ -48,7 +50,7 @@ let runCommand = Command(
                 if let publisher {
                     group.addTask { await publisher.run(for: client) }
                 }
-                group.addTask { await run(client, beside: pushes, end) }
+                group.addTask { await run(client, end, beside: pushes) }
                 await group.next()
                 group.cancelAll()
             }
@@ -66,11 +68,13 @@ let runCommand = Command(
 
 /// Runs the client until it ends, is cancelled or loses the bus that started it. Pushes end with
 /// the client, never the client with them.
-private func run(_ client: WakeClient, beside pushes: UnifiedPushConnector?, _ end: RunEnd) async {
+private func run(
+    _ client: WakeClient, _ end: RunEnd, beside pushes: @escaping @Sendable () async -> Void
+) async {
     await withTaskGroup(of: Void.self) { group in
         group.addTask {
             await withTaskGroup(of: Void.self) { inner in
-                inner.addTask { await pushes?.run() }
+                inner.addTask { await pushes() }
                 do throws(ClientError) {
                     try await client.run()
                 } catch {
@@ -93,7 +97,7 @@ private func notifyWatchdog(_ client: WakeClient, every interval: Duration) asyn
     while !Task.isCancelled {
         _ = await client.status
         ServiceManager.notify(.alive)
-        try? await Task.sleep(for: interval)
+        await SystemClock.sleep(for: interval)
     }
 }
 

@@ -23,7 +23,7 @@ let statusCommand = Command(
         return StatusReport(
             status: try access.status(),
             holder: ProfileDiagnostics.holder(of: configuration),
-            hangs: ProfileDiagnostics.hangs(configuration),
+            hangs: ProfileDiagnostics.answers(configuration) == false,
             delivered: try access.deliveredMatches(limit: shownMatches),
             changed: (try? FileStatus(of: profile.configurationFile))?.modified)
     }
@@ -70,6 +70,9 @@ private struct StatusReport {
             let age = max(0, ClientEnvironment.live.wallSeconds() - time.wholeSeconds)
             lines.append("last check      \(age) s ago, of all that the feed names")
         }
+        if let failure = status.failure {
+            lines.append("check           failed: \(failure.phrase)")
+        }
         if let unchecked = status.unchecked {
             let batches = Warning.batches(unchecked.lowerBound, unchecked.upperBound)
             lines.append("not checked     \(batches), or some of that")
@@ -103,16 +106,14 @@ private struct StatusReport {
             let cut = Report.cutStreams(after: Int(time.wholeSeconds))
             lines.append("streams         CUT: \(cut)")
         }
-        if let failure = status.failure {
-            lines.append("check           failed: \(failure.phrase)")
-        }
         if let time = status.nextCheck {
             let wait = max(0, time.wholeSeconds - ClientEnvironment.live.wallSeconds())
             lines.append("next check      in \(wait) s at the latest")
         }
         if let changed, changed > since.wholeSeconds {
             lines.append(
-                "note            client.conf was changed since this client started: restart it")
+                "note            client.conf was changed since this client started: restart it, "
+                    + "unless `push` did that")
         }
         return lines
     }

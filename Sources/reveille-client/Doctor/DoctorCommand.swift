@@ -90,6 +90,16 @@ struct Finding {
             status: error.isTransient ? .transient : .configuration)
     }
 
+    /// Of what is tried again: a warning while waiting may help, else a failure.
+    static func of(
+        _ failure: ClientError?, _ subject: String, _ text: String, hint: String
+    ) -> Finding {
+        guard let failure else { return .warning(subject, text, hint: hint) }
+        let (text, hint) = ("\(text): \(failure.phrase)", failure.hint ?? hint)
+        return failure.isTransient
+            ? .warning(subject, text, hint: hint) : .failed(subject, text, hint: hint)
+    }
+
     /// The worst of all: 78 when somebody must act, 75 when waiting may help.
     static func status(of findings: [Finding]) -> ExitStatus {
         let statuses = findings.map(\.status)

@@ -25,26 +25,30 @@ struct ProfileChecks {
             subject, finding.text + "; nothing is kept for secrets added later", hint: finding.hint)
     }
 
-    /// nil when nobody else can reach the directory.
-    private static func check(_ path: String, _ subject: String) -> Finding? {
+    /// nil when nobody else can reach the directory or file.
+    private static func check(
+        _ path: String, _ subject: String, isFile: Bool = false
+    ) -> Finding? {
         let status: FileStatus
         do throws(FileError) {
-            status = try FileStatus(ofDirectory: path)
+            status = try isFile ? FileStatus(of: path) : FileStatus(ofDirectory: path)
         } catch {
             return .failed(
                 subject, "it cannot be looked at: \(error.reason)",
                 hint: Files.exists(path)
                     ? "it is a symbolic link: see where it leads" : "see who owns what is above it")
         }
-        if status.isPrivate, status.isDirectory { return nil }
-        if status.isLink || !status.isDirectory {
+        let isRight = isFile ? status.isRegular : status.isDirectory
+        if status.isPrivate, isRight { return nil }
+        guard isRight else {
+            let kind = isFile ? "file" : "directory"
+            let link = "it is \(isFile ? "a" : "another user's") symbolic link"
             return .failed(
-                subject,
-                status.isLink ? "it is another user's symbolic link" : "it is no directory",
-                hint: "put a directory in its place")
+                subject, status.isLink ? link : "it is no \(kind)",
+                hint: "put a \(kind) in its place")
         }
         return status.mode & 0o077 != 0
-            ? .failed(subject, "it is open to others", hint: "chmod 700 it")
+            ? .failed(subject, "it is open to others", hint: "chmod \(isFile ? 600 : 700) it")
             : .failed(subject, "it belongs to another user", hint: "chown it, or use another")
     }
 
@@ -61,6 +65,12 @@ struct ProfileChecks {
                     "secrets", CommandFailure(SecretDirectory.Fault.size).message,
                     hint: "\(unusable) of the files in secrets have another length")
             }
+            let others = profile.secrets().othersCount
+            guard others == 0 else {
+                return .warning(
+                    "secrets", "\(others) of the files are passed over: their names are none",
+                    hint: "reveille-client secrets add ID < FILE, and remove them")
+            }
             guard count > 0 else {
                 return .warning(
                     "secrets", "there is nothing to check the feed for",
@@ -68,16 +78,27 @@ struct ProfileChecks {
             }
             return .ok("secrets", count == 1 ? "1 secret" : "\(count) secrets")
         } catch {
-            return .failed(
-                "secrets", CommandFailure(error).message,
-                hint: "chmod 700 secrets, chmod 600 its files")
+            let path = profile.stateDirectory + "/secrets"
+            if let finding = Self.check(path, "secrets") { return finding }
+            for file in (try? Files.names(in: path)) ?? [] {
+                guard let found = Self.check(path + "/" + file, "secrets", isFile: true) else {
+                    continue
+                }
+                return .failed("secrets", "of a file among them: \(found.text)", hint: found.hint)
+            }
+            return .failed("secrets", CommandFailure(error).message, hint: nil)
         }
     }
 
     private func disk(_ configuration: ClientConfiguration) -> [Finding] {
         let mebibyte = 1 << 20
         var findings: [Finding] = []
-        if let free = try? Files.freeBytes(at: profile.stateDirectory) {
+        if let obstacle = Self.obstacle(to: profile.stateDirectory) {
+            findings.append(
+                .failed(
+                    "disk", "nothing can be written for the state: \(obstacle)", hint: Self.mounted)
+            )
+        } else if let free = try? Files.freeBytes(at: profile.stateDirectory) {
             let text = "\(free / mebibyte) MiB free for the state"
             findings.append(
                 free < 4 * mebibyte
@@ -87,13 +108,28 @@ struct ProfileChecks {
         let cache =
             Files.exists(profile.cacheDirectory)
             ? profile.cacheDirectory : Files.parent(of: profile.cacheDirectory) ?? "/"
-        if let free = try? Files.freeBytes(at: cache), free < configuration.cacheCapacity {
+        if findings.first?.level == .ok, let obstacle = Self.obstacle(to: cache) {
+            findings.append(
+                .warning(
+                    "cache-disk", "nothing can be written for the cache: \(obstacle)",
+                    hint: Self.mounted))
+        } else if let free = try? Files.freeBytes(at: cache), free < configuration.cacheCapacity {
             findings.append(
                 .warning(
                     "cache-disk", "\(free / mebibyte) MiB free for the cache",
                     hint: "batches that are not kept cannot be checked for secrets added later"))
         }
         return findings
+    }
+
+    private static let mounted = "see how its file system is mounted, and who owns it"
+
+    /// Why no file can be made in a directory; nil when none is seen, or it is not there.
+    private static func obstacle(to directory: String) -> String? {
+        do throws(FileError) {
+            try Files.checkWritable(directory)
+            return nil
+        } catch { return error.isMissing ? nil : error.reason }
     }
 }
 
@@ -124,12 +160,17 @@ struct StateChecks {
         guard let holder = ProfileDiagnostics.holder(of: configuration) else {
             return .ok(subject, "not running")
         }
-        guard !ProfileDiagnostics.hangs(configuration) else {
-            return .failed(
+        return switch ProfileDiagnostics.answers(configuration) {
+        case true?: .ok(subject, "running, process \(holder)")
+        case false?:
+            .failed(
                 subject, "process \(holder) runs and does not answer",
                 hint: "is it stopped? else end it with kill, and start it again")
+        case nil:
+            .warning(
+                subject, "process \(holder) holds the profile, and is not `run`",
+                hint: "a sync ends by itself; what else holds it must be ended")
         }
-        return .ok(subject, "running, process \(holder)")
     }
 
     private static func cache(_ cached: ProfileDiagnostics.Cached) -> Finding {
@@ -151,10 +192,7 @@ struct StateChecks {
                 .warning(subject, state.phrase, hint: hint)
             }
         }
-        let text = "\(state.phrase): \(failure.phrase)"
-        return failure.isTransient
-            ? .warning(subject, text, hint: failure.hint ?? hint)
-            : .failed(subject, text, hint: failure.hint ?? "ask the service's operator")
+        return .of(failure, subject, state.phrase, hint: hint)
     }
 
     private static func findings(_ status: ClientStatus) -> [Finding] {
@@ -167,9 +205,12 @@ struct StateChecks {
                         + "must be shorter than the time after which the front cuts"))
         }
         if status.matchesToDeliver > 0 {
-            let text = "\(status.matchesToDeliver) matches wait to be reported"
-            let hint = "run and sync report them; does the program of --on-match end with 0?"
-            findings.append(.warning("delivery", text, hint: hint))
+            let count = status.matchesToDeliver
+            let text = count == 1 ? "1 match waits" : "\(count) matches wait"
+            let hint =
+                "run and sync report them again; `reveille-client test` with the same --on-match "
+                + "or --notify shows what fails"
+            findings.append(.warning("delivery", text + " to be reported", hint: hint))
         }
         if status.formerServices > 0 {
             let hint = "nothing need be done"
@@ -179,10 +220,9 @@ struct StateChecks {
         if let unchecked = status.unchecked {
             let batches = Warning.batches(unchecked.lowerBound, unchecked.upperBound)
             let since = status.lastChecked.map { ", since \($0.minuteText)" } ?? ""
-            findings.append(
-                .warning(
-                    "checks", "\(batches), or some of that, could not be checked yet\(since)",
-                    hint: "every sync and run asks again; if it lasts, ask the publisher"))
+            let text = "\(batches), or some of that, could not be checked yet\(since)"
+            let hint = "every sync and run asks again; if it lasts, ask the publisher"
+            findings.append(.of(status.failure, "checks", text, hint: hint))
         }
         if status.isForked {
             let text = "two histories of the feed were seen: nothing newer is checked"

@@ -70,7 +70,13 @@ enum NetworkChecks {
                     hint: "ask the publisher to serve it: clients with an older key need it")
                 : .ok("feed", text)
         let difference: String
-        if let ahead = feed.serverAhead {
+        if let ahead = feed.serverAhead, feed.isServersClockWrong {
+            let text =
+                "the feed's server's clock is \(abs(ahead)) s \(ahead > 0 ? "ahead" : "behind")"
+            return [head] + Self.witnesses(feed) + [
+                .warning("clock", text, hint: "this device's is right: ask the feed's operator")
+            ]
+        } else if let ahead = feed.serverAhead {
             difference = "\(abs(ahead)) s \(ahead > 0 ? "behind" : "ahead of") the feed's server"
         } else if feed.isFromFuture {
             difference = "\(-feed.age) s behind the feed's head"
@@ -96,19 +102,26 @@ enum NetworkChecks {
     private static func finding(
         _ stream: ProfileDiagnostics.Stream, _ channel: ClientConfiguration.Channel
     ) -> Finding {
-        let poll = "this profile polls and needs none"
+        func hint(_ hint: String?) -> String {
+            channel == .stream
+                ? hint ?? "until it works, polling finds what is new"
+                : "this profile polls and needs none"
+        }
         return switch stream {
         case .works: .ok("stream", "it is open and events come")
         case .refused(let status):
             .warning(
                 "stream", "the service answered \(status) and no stream",
-                hint: channel == .stream ? "until it works, polling finds what is new" : poll)
+                hint: hint(ClientError.httpStatus(status, retryAfter: nil).hint))
+        case .ended:
+            .warning("stream", "the service ended it before anything came", hint: hint(nil))
         case .silent:
             .warning(
-                "stream", "accepted, but nothing comes: a proxy on the way keeps it back",
-                hint: channel == .stream
-                    ? "ask the service's operator: its front must not buffer /v1/wakes; until "
-                        + "then polling finds what is new" : poll)
+                "stream",
+                "nothing comes: a proxy on the way keeps it back, or the service does not answer",
+                hint: hint(
+                    "ask the service's operator: its front must not buffer /v1/wakes; until then "
+                        + "polling finds what is new"))
         }
     }
 }

@@ -41,7 +41,10 @@ struct PushStatus {
         guard distributor != nil else { return nil }
         let hint = "reveille-client push status says more; polling continues"
         return switch presence {
-        case .absent: .warning("pushes", "the distributor is not installed any more", hint: hint)
+        case .absent:
+            .warning(
+                "pushes", "the distributor is not installed any more",
+                hint: "reveille-client push use chooses another; until then polling continues")
         case .unknown: .warning("pushes", "there is no session bus to bring them", hint: hint)
         case .running, .startable:
             isRegistered

@@ -75,6 +75,12 @@ extension CommandFailure {
     }
 
     init(_ fault: SecretDirectory.Fault) {
-        self.init(fault.phrase, status: fault == .unusable ? .ioError : .failure)
+        let status: ExitStatus =
+            switch fault {
+            case .unusable: .ioError
+            case .name: .usage
+            case .size, .exists, .same, .missing: .failure
+            }
+        self.init(fault.phrase, status: status)
     }
 }

@@ -25,7 +25,10 @@ struct ProfileFile {
         guard values["feed"] != nil, values["key"] != nil else {
             throw Self.failure("lacks feed or key")
         }
-        return try Self.configuration(values, of: profile)
+        do throws(CommandFailure) { return try Self.configuration(values, of: profile) } catch {
+            // What is a mistake on the command line of `init` is one of the file here.
+            throw error.status == .usage ? Self.failure("is wrong: \(error.message)") : error
+        }
     }
 
     /// Every line of the file, by its name.

@@ -32,6 +32,30 @@ struct ProfilePushes {
         }
     }
 
+    /// Delivers the pushes of the distributor that `client.conf` names, also of one that is chosen
+    /// meanwhile, until the task is cancelled.
+    func run(_ client: WakeClient, _ environment: ClientEnvironment) async {
+        while !Task.isCancelled {
+            let chosen = chosen
+            let connector = try? connector(of: client, environment)
+            await withTaskGroup(of: Void.self) { group in
+                if let connector { group.addTask { await connector.run() } }
+                var isInForce = true
+                while isInForce, !Task.isCancelled {
+                    await client.profileChange.wait()
+                    let isGivenUp = await connector?.status == .givenUp
+                    isInForce = self.chosen == chosen && !isGivenUp
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
+    /// The lines that a connector is made from; nil when they cannot be read.
+    private var chosen: [String?]? {
+        (try? ProfileFile(profile: profile).values()).map { [$0["distributor"], $0["vapid"]] }
+    }
+
     /// The profile's name when it lies among the named profiles.
     private var name: String? {
         let directory = profile.stateDirectory

@@ -62,7 +62,7 @@ final class EventPublisher: Sendable {
         waiting.withLock { $0 = waited }
         let isPublished = sinks.map { $0.publish(match) }.contains(true)
         if needsAcknowledgement, isPublished {
-            await waited.event.wait { try? await Task.sleep(for: Self.patience) }
+            await waited.event.wait { await SystemClock.sleep(for: Self.patience, pauses: true) }
         }
         let isAcknowledged = waiting.withLock { waiting in
             defer { waiting = nil }

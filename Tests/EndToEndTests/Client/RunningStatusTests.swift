@@ -33,6 +33,37 @@ struct RunningStatusTests {
         #expect(try await client.status("stream") == "\"waiting\"")
     }
 
+    @Test("at rest nothing of it wakes: ten seconds pass without")
+    func rest() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        let running = try await client.listen()
+        defer { withExtendedLifetime(service) {} }
+        var wakes = Int.max
+        // What the start has begun ends within a minute.
+        for _ in 0..<12 where wakes > 2 {
+            let before = try Self.switches(of: running)
+            try await ContinuousClock().sleep(for: .seconds(10))
+            wakes = try Self.switches(of: running).reduce(0) { sum, thread in
+                sum + thread.value - (before[thread.key] ?? 0)
+            }
+        }
+        #expect(wakes <= 2)
+    }
+
+    /// How often each thread has waited (proc_pid_status(5)).
+    private static func switches(of program: RunningProgram) throws -> [String: Int] {
+        let tasks = "/proc/\(program.identifier)/task"
+        let names = try FileManager.default.contentsOfDirectory(atPath: tasks)
+        let counts = names.map { name in
+            let text =
+                (try? String(contentsOfFile: "\(tasks)/\(name)/status", encoding: .utf8)) ?? ""
+            let line = text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt") }
+            return (name, line.flatMap { Int($0.split(separator: "\t")[1]) } ?? 0)
+        }
+        return Dictionary(uniqueKeysWithValues: counts)
+    }
+
     @Test("the state directory has no file that blocks who reads it, and the socket ends with run")
     func files() async throws {
         let service = try await ServiceUnderTest()

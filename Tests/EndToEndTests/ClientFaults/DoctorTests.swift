@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import WakeModel
@@ -169,6 +170,10 @@ struct DoctorTests {
         #expect(answer.status == 78 && answer.levels["secrets"] == "failed")
         #expect(answer.hints["secrets"]?.contains("chmod 600") == true)
         try mode(0o600, client.state + "/secrets/visit")
+        try manager.copyItem(
+            atPath: client.state + "/secrets/visit", toPath: client.state + "/secrets/my visit")
+        answer = try await ask(client)
+        #expect(answer.texts["secrets"] == "1 of the files are passed over: their names are none")
         do {
             let database = try Database(path: client.state + "/client.db", access: .readWrite)
             try database.execute("PRAGMA user_version=99")
@@ -288,6 +293,24 @@ struct DoctorTests {
         #expect(answer.texts["stream"]?.contains("keeps it back") == true, "\(answer.output)")
     }
 
+    @Test(
+        "a key of another feed, which the file of keys proves, and files that are not this user's")
+    func foreign() async throws {
+        let (site, other) = (try await FeedSite(), try await FeedSite())
+        try await site.publish()
+        let client = try await ClientUnderTest(feed: site.url, key: other.key)
+        let answer = try await ask(client)
+        #expect(answer.status == 78, "\(answer.output)")
+        #expect(answer.texts["feed"] == "what came belongs to another feed")
+        #expect(try await client.command("sync").output.contains("belongs to another feed"))
+        guard geteuid() == 0 else { return }
+        #expect(unsafe chown(client.state + "/lock", 1000, 1000) == 0)
+        for command in ["doctor", "sync", "status"] {
+            let answer = try await client.command(command)
+            #expect(answer.status == 78 && answer.output.contains("belongs to another user"))
+        }
+    }
+
     @Test("a client that hangs is named by doctor and status")
     func hanging() async throws {
         let service = try await ServiceUnderTest()
@@ -304,15 +327,22 @@ struct DoctorTests {
         #expect(await running.exit() == 0)
     }
 
-    @Test("a clock that differs from the server's is a warning that says by how much")
-    func clock() async throws {
+    @Test(
+        "a clock that differs from the server's is a warning that says by how much and whose",
+        arguments: [nil, 7200])
+    func clock(_ offset: Double?) async throws {
         let site = try await FeedSite()
         try await site.publish()
         let head = site.head
+        let time = DateFormatter()
+        time.locale = Locale(identifier: "en_US_POSIX")
+        time.timeZone = TimeZone(identifier: "GMT")
+        time.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let date = offset.map { time.string(from: .now + $0) } ?? "Thu, 01 Jan 2015 00:00:00 GMT"
         let server = try WireServer { peer in
             while WireRequest(from: peer) != nil {
                 let answer =
-                    "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2015 00:00:00 GMT\r\n"
+                    "HTTP/1.1 200 OK\r\nDate: \(date)\r\n"
                     + "Content-Length: \(head.count)\r\n\r\n"
                 try? peer.send(Array(answer.utf8) + head)
             }
@@ -321,7 +351,8 @@ struct DoctorTests {
         let client = try await ClientUnderTest(feed: server.url + "/", key: site.key)
         let answer = try await ask(client)
         #expect(answer.status == 0 && answer.levels["clock"] == "warning", "\(answer.output)")
-        #expect(answer.texts["clock"]?.contains("ahead of the feed's server") == true)
-        #expect(answer.hints["clock"]?.contains("timedatectl") == true)
+        let (text, hint) = (answer.texts["clock"] ?? "", answer.hints["clock"] ?? "")
+        #expect(text.contains(offset == nil ? "server's clock is" : "behind the feed's server"))
+        #expect(hint.contains(offset == nil ? "feed's operator" : "timedatectl"))
     }
 }

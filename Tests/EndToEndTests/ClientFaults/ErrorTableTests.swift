@@ -180,7 +180,21 @@ struct ErrorTableTests {
         let lonely = try await ClientUnderTest(feed: nobody.url + "/", key: site.key)
         let refused = try await lonely.command("sync")
         #expect(refused.status == 75)
-        #expect(refused.output == "reveille-client: the server cannot be reached\n")
+        #expect(refused.output.hasPrefix("reveille-client: the server cannot be reached\nhint: "))
+    }
+
+    @Test("a batch that the server has lost is told as that, by sync, doctor and status")
+    func lostBatch() async throws {
+        let (site, client) = try await place()
+        site.answer { $0.hasPrefix("b/") ? Self.page("404 No", "", "") : .file }
+        let words = "the server lacks a batch that the feed's head names"
+        for command in ["sync", "doctor", "status"] {
+            let answer = try await client.command(command)
+            #expect(answer.output.contains(words), "\(command): \(answer.output)")
+            #expect(answer.status == ["sync": 65, "doctor": 78][command] ?? 0)
+        }
+        try await expectFound(site, client)
+        #expect(try await client.command("doctor").status == 0)
     }
 
     @Test(

@@ -118,7 +118,7 @@ struct StateTroubleTests {
             try? FileManager.default.removeItem(atPath: client.state + "/client.db" + name)
         }
         let looked = try await client.command("status")
-        #expect(looked.status == 74 && looked.output.contains("cannot be read or written"))
+        #expect(looked.status == 74 && looked.output.contains("the state is damaged"))
         let answer = try await client.command("sync")
         #expect(answer.status == 10, "\(answer.output)")
         #expect(

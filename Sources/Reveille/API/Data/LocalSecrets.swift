@@ -1,3 +1,4 @@
+public import FoundationEssentials
 private import Glibc
 import WakeModel
 import WakeSystem
@@ -45,6 +46,13 @@ public struct SecretDirectory: LocalSecrets {
         guard Files.exists(path) else { return [] }
         try check()
         return try Self.usable { () throws(FileError) in try names(beside: try journal()) }
+    }
+
+    /// Files among the secrets that are passed over, since their names are none.
+    package var othersCount: Int {
+        let own =
+            Self.leftovers + [Self.counter, Self.counter + ".tmp", Self.lock, SecretJournal.name]
+        return ((try? Files.names(in: path)) ?? []).count { !Self.isName($0) && !own.contains($0) }
     }
 
     /// The name of the secret with these bytes; nil when there is none.
@@ -168,6 +176,11 @@ public struct SecretDirectory: LocalSecrets {
                     defer { bytes.wipe() }
                     body(name, bytes.span)
                 } catch {
+                    // Too long: of no use, and no obstacle to the others.
+                    if error.number == EFBIG {
+                        body(name, [UInt8]().span)
+                        continue
+                    }
                     // Removed since the names were read.
                     guard error.isMissing else { throw error }
                 }
@@ -280,4 +293,28 @@ public struct SecretDirectory: LocalSecrets {
         return isLetterOrDigit(first)
             && name.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
     }
+}
+
+extension SecretDirectory.Fault: LocalizedError {
+    private var entry: (number: Int32, phrase: String) {
+        switch self {
+        case .name: (101, "a name is 1 to 64 letters, digits, dots, hyphens and underscores")
+        case .size: (102, "a secret has 16 to 1024 bytes")
+        case .exists: (103, "there is another secret of this name already")
+        case .same(as: ""): (104, "the same secret is there under another name")
+        case .same(as: let name):
+            (104, "this is the same secret as \(name), and would match as one")
+        case .missing: (105, "there is no secret of this name")
+        case .unusable: (100, "the secrets cannot be read or written")
+        }
+    }
+
+    /// What failed: a sentence in English.
+    public var errorDescription: String? { phrase.asSentence }
+
+    /// The same in lower case and without the full stop.
+    package var phrase: String { entry.phrase }
+
+    /// Of `enum reveille_error` in reveille.h.
+    package var number: Int32 { entry.number }
 }
