@@ -26,6 +26,8 @@ final class StateDatabase {
     }
 
     private let database: Database
+    /// Compiled statements by their text, none of them with values: a check runs the same few.
+    private var statements: [String: Statement] = [:]
 
     /// Opens the file, or makes it.
     init(path: String) throws(OpenError) {
@@ -158,13 +160,12 @@ final class StateDatabase {
 
     func execute(_ sql: String, rows: [[Value]]) throws(ClientError) {
         try mapError(ClientError.init) { () throws(SQLiteError) in
-            let statement = try database.prepare(sql)
+            let statement = try take(sql)
             for row in rows {
-                for (index, value) in row.enumerated() {
-                    try statement.bind(Int32(index + 1), value)
-                }
+                try statement.bind(row)
                 try statement.run()
             }
+            statements[sql] = statement
         }
     }
 
@@ -172,16 +173,24 @@ final class StateDatabase {
     func first<Result>(
         _ sql: String, _ values: Value..., row: (Statement) throws(ClientError) -> Result
     ) throws(ClientError) -> Result? {
-        let found = try mapError(ClientError.init) { () throws(SQLiteError) -> Statement? in
-            let statement = try database.prepare(sql)
-            for (index, value) in values.enumerated() {
-                try statement.bind(Int32(index + 1), value)
-            }
-            return try statement.step() ? statement : nil
+        let (statement, isFound) = try mapError(ClientError.init) {
+            () throws(SQLiteError) -> (Statement, Bool) in
+            let statement = try take(sql)
+            try statement.bind(values)
+            return (statement, try statement.step())
         }
-        guard let found else { return nil }
-        defer { found.reset() }
-        return try row(found)
+        defer {
+            statement.reset()
+            statements[sql] = statement
+        }
+        return isFound ? try row(statement) : nil
+    }
+
+    /// Takes a statement that is compiled already, and in use by nobody else; one that fails is
+    /// compiled again.
+    private func take(_ sql: String) throws(SQLiteError) -> Statement {
+        if let statement = statements.removeValue(forKey: sql) { return statement }
+        return try database.prepare(sql)
     }
 
     /// The first column of the first row; nil when there is none.
@@ -224,7 +233,11 @@ extension ClientError {
 }
 
 extension Statement {
-    fileprivate func bind(_ index: Int32, _ value: StateDatabase.Value) throws(SQLiteError) {
+    fileprivate func bind(_ values: [StateDatabase.Value]) throws(SQLiteError) {
+        for (index, value) in values.enumerated() { try bind(Int32(index + 1), value) }
+    }
+
+    private func bind(_ index: Int32, _ value: StateDatabase.Value) throws(SQLiteError) {
         switch value {
         case .integer(let number): try bind(index, integer: number)
         case .text(let text): try bind(index, text: text)
