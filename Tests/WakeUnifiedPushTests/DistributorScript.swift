@@ -50,8 +50,9 @@ enum DistributorScript {
             token = given["token"]
             how = mode["register"]
             if how == "succeed":
-                entry = known.setdefault(
-                    token, {"endpoint": "https://h0.push.example/p/%d" % (len(known) + 1)})
+                folder = "p" if word == "python" else word
+                entry = known.setdefault(token, {
+                    "endpoint": "https://h0.push.example/%s/%d" % (folder, len(known) + 1)})
                 entry["service"] = given["service"]
                 save()
                 tell(token)
