@@ -116,7 +116,7 @@ struct StoryTests {
         let key = try ServiceUnderTest.word(after: "feed key: ", in: other.output)
         let stranger = try await ClientUnderTest(feed: service.url + "/feed/", key: key)
         let bad = try await stranger.command("sync", "--json")
-        #expect(bad.status == 65 && bad.output.contains("\"failure\":\"bad-signature\""))
+        #expect(bad.status == 65 && bad.output.contains("\"failure\":\"wrong-feed\""))
 
         #expect(await service.stop() == 0)
         let offline = try await client.command("sync", "--json")
