@@ -195,8 +195,8 @@ struct KeyChainTests {
         #expect(outcome(served[0], informed).error == .badSignature)
         // A client that is configured with the newest key is not convinced either.
         let newest = Self.publicKey(3)
-        #expect(outcome(forged, FeedCursor(key: newest)).error == .badSignature)
-        #expect(outcome(served[1], FeedCursor(key: newest)).error == .badSignature)
+        #expect(outcome(forged, FeedCursor(key: newest)).error == .wrongFeed)
+        #expect(outcome(served[1], FeedCursor(key: newest)).error == .wrongFeed)
         // One that knows the thief's key alone cannot see the difference: FEED.md says so.
         forged.head = Forge.head(served[2].head, with: Self.key(9))
         #expect(outcome(forged, FeedCursor(key: first)).error == nil)

@@ -53,17 +53,7 @@ struct FetchedHead {
     }
 
     func verify(now: Int64, hint: UInt64? = nil) throws(FeedError) -> VerifiedHead {
-        let keys = try? keys?.get()
-        do throws(FeedError) {
-            return try verifier.verify(bytes.span, keys: keys, now: now, hint: hint)
-        } catch {
-            // Right by the keys that came with it, and the configured one is none of them.
-            guard error == .badSignature, let chain = keys.flatMap({ try? KeyChain($0.span) }),
-                (try? HeadVerifier(cursor: FeedCursor(key: chain.keys[0])).verify(
-                    bytes.span, keys: keys, now: now)) != nil
-            else { throw error }
-            throw .wrongFeed
-        }
+        try verifier.verify(bytes.span, keys: try? keys?.get(), now: now, hint: hint)
     }
 
     /// Checks the proof; the head's publisher must not have shown another log than `known`.

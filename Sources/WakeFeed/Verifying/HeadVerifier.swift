@@ -34,7 +34,12 @@ public struct HeadVerifier: Sendable {
         let cursor = offered.map { self.cursor.extended(by: $0, for: key) } ?? self.cursor
         _ = try FeedHead.layout(of: bytes)
         guard offered == nil || cursor.chain.contains(key) else { throw .wrongFeed }
-        let (head, signer) = try cursor.head(bytes, since: key)
+        let (head, signer): (FeedHead, Int)
+        do throws(FeedError) { (head, signer) = try cursor.head(bytes, since: key) } catch {
+            // The keys are a feed's, and the configured one is not among them.
+            guard error == .badSignature, let offered, !offered.contains(key) else { throw error }
+            throw .wrongFeed
+        }
         guard head.sequence >= cursor.sequence else {
             throw .rollback(stored: cursor.sequence, offered: head.sequence)
         }

@@ -62,6 +62,8 @@ public final class Feed {
     private List<byte[]> keys;
     private List<Long> froms;
     private boolean hasChain;
+    /** The file of keys for the next head is a feed's, and lacks the configured key. */
+    private boolean isForeign;
     private byte[] feedID;
     /** The oldest key that may still sign heads: an index of `keys`. */
     private int oldest;
@@ -126,7 +128,8 @@ public final class Feed {
         } catch (Refused refused) {
             return;
         }
-        if (indexOf(configured, offered) < 0) return;
+        isForeign = indexOf(configured, offered) < 0;
+        if (isForeign) return;
         if (newestIssued >= 0 && !Arrays.equals(feedID, feedID(offered.get(0)))) return;
         boolean isOlder = hasChain && indexOf(configured, keys) >= 0;
         for (int i = 0; isOlder && i < keys.size(); i++) {
@@ -156,8 +159,9 @@ public final class Feed {
             byte[] key = part(record, 64, 32);
             byte[] before = found.isEmpty() ? key : found.get(found.size() - 1);
             require(startsWith(record, "WAKEKY01"), "badSignature");
-            signer(record, "wake-feed/acceptance/1\n", 184, Arrays.asList(key), 0);
-            signer(record, "wake-feed/succession/1\n", 112, Arrays.asList(before), 0);
+            require(signer(record, "wake-feed/acceptance/1\n", 184, Arrays.asList(key), 0) == 0
+                && signer(record, "wake-feed/succession/1\n", 112, Arrays.asList(before), 0) == 0,
+                "badSignature");
             byte[] first = found.isEmpty() ? key : found.get(0);
             require(Arrays.equals(part(record, 8, 16), feedID(first)), "wrongFeed");
             long from = number(record, 24, 8);
@@ -192,10 +196,13 @@ public final class Feed {
      * @return stale, clockSkew, gap: for the user, and nothing stops for them
      */
     public List<String> readHead(byte[] data, long now) throws Refused {
+        String unsigned = isForeign ? "wrongFeed" : "badSignature";
+        isForeign = false;
         int end = end(data);
         int self = indexOf(configured, keys);
         require(self >= 0, "wrongFeed");
         int signer = signer(data, "wake-feed/head/2\n", end, keys, Math.max(oldest, self));
+        require(signer >= 0, unsigned);
         require(Arrays.equals(part(data, 8, 16), feedID), "wrongFeed");
         require(isZero(data, 184, 72), "malformedHead(reservedBytes)");
         long last = number(data, 24, 8), first = number(data, 32, 8);
@@ -205,7 +212,7 @@ public final class Feed {
         require(end == 256 || Arrays.equals(part(data, end - 8, 8), part(data, 56, 8)),
             "malformedHead(table)");
         require(last > 0 || isZero(data, 56, 32), "malformedHead(table)");
-        require(signer + 1 == keys.size() || last < froms.get(signer + 1), "badSignature");
+        require(signer + 1 == keys.size() || last < froms.get(signer + 1), unsigned);
         // What is signed and contradicts the newest accepted head is more than old.
         require(last >= sequence, contradicts(data, first, last) ? "fork" : "rollback");
         require(last > sequence || headerHash.length == 0
@@ -282,6 +289,7 @@ public final class Feed {
         require(data.length >= HEADER, "truncated");
         byte[] header = part(data, 0, HEADER);
         int signer = signer(header, "wake-feed/batch/1\n", 184, keys, 0);
+        require(signer >= 0, "badSignature");
         require(isZero(header, 136, 48), "corruptBatch(reservedBytes)");
         long count = number(header, 40, 4);
         int bits = header[44], kind = header[45], note = (int) number(header, 46, 2);
@@ -529,15 +537,14 @@ public final class Feed {
     // ---- Signatures -----------------------------------------------------------------------------
 
     /** The key that signed: key ID and signature end all layouts. */
-    private static int signer(byte[] data, String domain, int at, List<byte[]> keys, int from)
-            throws Refused {
+    private static int signer(byte[] data, String domain, int at, List<byte[]> keys, int from) {
         byte[] id = part(data, at, 8), signature = part(data, at + 8, 64);
         for (int i = from; i < keys.size(); i++) {
             if (!Arrays.equals(id, part(Blake2b.hash(16, null, keys.get(i)), 0, 8))) continue;
             byte[] message = join(ascii(domain), part(data, 0, at + 8));
             if (Ed25519.verify(keys.get(i), message, signature)) return i;
         }
-        throw new Refused("badSignature");
+        return -1;
     }
 
     /** Ed25519 (RFC 8032), which not every Android has for keys outside its Keystore. Everything in

@@ -33,14 +33,16 @@ def result(folder):
     key = (folder / "key").read_bytes()
     secrets = [bytes.fromhex(line) for line in (folder / "secrets").read_text().split()]
     # What the client knows without the file, or with one that counts as absent.
-    chain = [key], [1], feed_id(key)
+    chain, is_foreign = ([key], [1], feed_id(key)), False
     try:
         offered = read_keys((folder / "keys").read_bytes())
-        chain = offered if key in offered[0] else chain
+        is_foreign = key not in offered[0]
+        chain = chain if is_foreign else offered
     except Refused:
         pass
     try:
-        sequence, first, newest, suffixes = read_head((folder / "head").read_bytes(), chain, key)
+        sequence, first, newest, suffixes = read_head(
+            (folder / "head").read_bytes(), chain, key, is_foreign)
         previous, lines = bytes(32) if first == 1 else None, ["ok"]
         for number, suffix in enumerate(suffixes, first):
             path = folder / "b" / ("%020d-%s" % (number, suffix.hex()))

@@ -37,7 +37,7 @@ def number(data, offset, size):
     return int.from_bytes(data[offset:offset + size], "little")
 
 
-def signed(data, domain, key_at, keys):
+def signed(data, domain, key_at, keys, unsigned="badSignature"):
     """Sections 3 to 5: keyID and signature end all layouts. The index of the key that signed."""
     for index, key in enumerate(keys):
         if data[key_at:key_at + 8] != hashed(key, 16)[:8]:
@@ -48,7 +48,7 @@ def signed(data, domain, key_at, keys):
             return index
         except InvalidSignature:
             pass
-    raise Refused("badSignature")
+    raise Refused(unsigned)
 
 
 def read_keys(data):
@@ -76,8 +76,9 @@ def read_keys(data):
     return keys, froms, first
 
 
-def read_head(data, chain, key):
-    """Section 9, checks of a head, for a client that has seen nothing."""
+def read_head(data, chain, key, is_foreign=False):
+    """Section 9, checks of a head, for a client that has seen nothing; `is_foreign`: the file of
+    keys is valid and lacks the configured key."""
     require(len(data) <= 12104, "tooLarge")
     require(b"WAKEHD02".startswith(data[:8]), "badSignature")
     require(len(data) >= 256, "truncated")
@@ -90,7 +91,8 @@ def read_head(data, chain, key):
     require(key in keys, "wrongFeed")
     # Nothing that a key before the configured one signed.
     oldest = keys.index(key)
-    signer = oldest + signed(data, b"wake-feed/head/2\n", end, keys[oldest:])
+    unsigned = "wrongFeed" if is_foreign else "badSignature"
+    signer = oldest + signed(data, b"wake-feed/head/2\n", end, keys[oldest:], unsigned)
     require(data[8:24] == feed_id, "wrongFeed")
     require(not any(data[184:256]), "malformedHead(reservedBytes)")
     times = number(data, 40, 8), number(data, 48, 8)
@@ -99,7 +101,7 @@ def read_head(data, chain, key):
     suffixes = [data[i:i + 8] for i in range(256, end, 8)]
     require(not suffixes or suffixes[-1] == data[56:64], "malformedHead(table)")
     require(sequence > 0 or not any(data[56:88]), "malformedHead(table)")
-    require(signer + 1 == len(keys) or sequence < froms[signer + 1], "badSignature")
+    require(signer + 1 == len(keys) or sequence < froms[signer + 1], unsigned)
     return sequence, first, data[56:88], suffixes
 
 
