@@ -20,7 +20,7 @@ struct AppSourceCycle: CycleSource {
     }
 
     func cycle(
-        hint: UInt64?, due: Duration?, onLate: () -> Void
+        hint: UInt64?, due: Duration, onLate: () -> Void
     ) async throws(ClientError) -> CycleEnd {
         let source = source
         var (batches, matches) = (0, 0)

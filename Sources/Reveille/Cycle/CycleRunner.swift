@@ -11,7 +11,7 @@ protocol CycleSource {
     /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named, `due`
     /// when the cycle was to begin.
     func cycle(
-        hint: UInt64?, due: Duration?, onLate: () -> Void
+        hint: UInt64?, due: Duration, onLate: () -> Void
     ) async throws(ClientError) -> CycleEnd
 
     /// Fetches the newest head alone, and the keys of the service's gateway that it names; the
@@ -66,6 +66,7 @@ final class CycleRunner {
     }
 
     /// Runs a cycle, or shares one that began after `begunBefore` cycles, however that ended.
+    /// - Parameter due: when it was to begin; nil: now.
     func sharedCycle(
         hint: UInt64?, since begunBefore: Int, due: Duration? = nil
     ) async throws(ClientError) -> SyncOutcome {
@@ -75,7 +76,7 @@ final class CycleRunner {
             if cyclesBegun == begunBefore || lastEnd == nil {
                 cyclesBegun += 1
                 lastEnd = nil
-                lastEnd = try await cycle(due: due)
+                lastEnd = try await cycle(due: due ?? environment.uptime())
             }
             guard let outcome = try lastEnd?.get() else { throw .cancelled }
             // Another caller heard of something newer.
@@ -86,7 +87,7 @@ final class CycleRunner {
 
     /// - Throws: `cancelled`; any other end is shared by all callers.
     private func cycle(
-        due: Duration?
+        due: Duration
     ) async throws(ClientError) -> Result<SyncOutcome, ClientError> {
         let hint = wantedHint == 0 ? nil : wantedHint
         wantedHint = 0
@@ -118,7 +119,7 @@ final class CycleRunner {
     }
 
     private func recheckAndCycle(
-        hint: UInt64?, due: Duration?
+        hint: UInt64?, due: Duration
     ) async throws(ClientError) -> CycleEnd {
         var unreadable: ClientError?
         do throws(ClientError) {

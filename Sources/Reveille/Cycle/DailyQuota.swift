@@ -171,7 +171,7 @@ struct TrafficMeter {
             isFruitless: progress.isFruitless || (progress.isCut && !download.isKept))
     }
 
-    /// Replaces the bytes counted by those that came.
+    /// Replaces the reserved bytes by the received ones.
     func settle(
         _ received: Int, reserved: Int, isFruitless: Bool = false
     ) throws(ClientError) {

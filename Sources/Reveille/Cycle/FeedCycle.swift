@@ -26,10 +26,10 @@ struct FeedCycle: CycleSource {
     }
 
     func cycle(
-        hint: UInt64?, due: Duration?, onLate: () -> Void
+        hint: UInt64?, due: Duration, onLate: () -> Void
     ) async throws(ClientError) -> CycleEnd {
         transport.checkBegins(due: due)
-        // No time of a request shows how many there are: none waits for them.
+        // The time of a request must not show how many secrets there are: none waits for them.
         let (stored, app, end) = (secrets, app, ReadingEnd())
         async let reading = Self.read(stored, by: app, end)
         let verified = try await newHead(hint: hint)
@@ -42,7 +42,7 @@ struct FeedCycle: CycleSource {
         var checks = try await batches.check(plan, of: verified, against: early)
         let secrets = if let early { early } else { try usable(await reading) }
         if early == nil, let secrets {
-            // They came late: what was fetched meanwhile is searched in the cache.
+            // They were read late: the batches that came meanwhile are searched in the cache.
             let late = try await batches.check(checks.unsearched, of: verified, against: secrets)
             (checks.checked, checks.matches) = (late.checked, late.matches)
             checks.failure = checks.failure ?? late.failure

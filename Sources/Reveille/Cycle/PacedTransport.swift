@@ -10,15 +10,15 @@ final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to store an answer.
     static let step = Duration.milliseconds(100)
     /// Of the first request of a check: longer than it takes, as a rule, to record and wipe what
-    /// the check before has left. No connection is open that long.
+    /// the check before has left, and to read thousands of secrets, which takes processor time from
+    /// requests. No connection is open that long.
     static let firstStep = Duration.seconds(1)
 
     private struct Pace {
         /// The arrival of the last bytes of an answer, by the clock of uptime; nil before the
         /// first.
         var lastArrival: Duration?
-        var isFirst = false
-        /// When the check was to begin; nil for one that only a person or an app asks for.
+        /// When the check was to begin whose first request comes next; nil within a check.
         var due: Duration?
     }
 
@@ -32,9 +32,7 @@ final class PacedTransport: ClientTransport {
     }
 
     /// The next request is the first of a check.
-    func checkBegins(due: Duration?) {
-        pace.withLock { pace in (pace.isFirst, pace.due) = (true, due) }
-    }
+    func checkBegins(due: Duration) { pace.withLock { $0.due = due } }
 
     func fetch(
         _ request: FetchRequest,
@@ -64,9 +62,8 @@ final class PacedTransport: ClientTransport {
 
     private func waitForStep() async {
         let (start, step) = pace.withLock { pace -> (Duration?, Duration) in
-            guard pace.isFirst else { return (pace.lastArrival, Self.step) }
-            pace.isFirst = false
-            return ([pace.due, pace.lastArrival].compactMap(\.self).max(), Self.firstStep)
+            guard let due = pace.due.take() else { return (pace.lastArrival, Self.step) }
+            return (max(due, pace.lastArrival ?? due), Self.firstStep)
         }
         guard let start else { return }
         let now = environment.uptime()

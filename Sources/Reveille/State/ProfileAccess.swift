@@ -85,6 +85,11 @@ package struct ProfileAccess {
         try database.registration()?.token?.service
     }
 
+    /// A number that changes with every other desired registration; nil for none.
+    package func registrationRevision() throws(ClientError) -> Int64? {
+        try database.registration()?.revision
+    }
+
     package func registration() throws(ClientError) -> RegistrationState {
         let mayRegister = try record().directives.mayRegister
         return RegistrationState(
