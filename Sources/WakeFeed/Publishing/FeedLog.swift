@@ -107,7 +107,7 @@ struct FeedLog: Sendable {
     ///
     /// It is signed with the feed's newest key, which clients know from the chain of `keys`. Of one
     /// key two kinds of message are signed, and none is ever both: what a head's signature covers
-    /// begins with "wake-feed/head/2\n" and goes on with "WAKEHD02" and binary fields, so that its
+    /// begins with "wake-feed/head/2\n" and "WAKEHD02", and binary fields follow, so that its
     /// second line is no tree size; the other domains of the feed end their first line alike. A
     /// checkpoint has a decimal number there.
     ///

@@ -12,7 +12,7 @@ package enum FeedFile: Sendable {
         case unreadable(FileError)
         /// A directory, a pipe or the like.
         case notRegular
-        /// Its first bytes are none of a head, a batch or a file of keys.
+        /// It does not begin as a head, a batch or a file of keys.
         case notOfAFeed
         case refused(FeedError)
         /// Its name is another batch's.

@@ -176,7 +176,7 @@ extension Configuration {
             data = data
             keys = keys/registration.key
             # keys = memory      # in no file: a restart forgets everyone until they renew
-            # rotation-days = 7  # what is not renewed for 7 to 14 days expires
+            # rotation-days = 7  # a registration expires 7 to 14 days after its last renewal
             # megabytes = 4096   # about 640 registrations in each; deletes always fit
 
             # [registration]       # with more new ones, clients have to compute for a moment

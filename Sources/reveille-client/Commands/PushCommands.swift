@@ -180,17 +180,23 @@ private func firstRegistration(
     return (Report.sentence(state), registrationStatus(state))
 }
 
-/// Has the client that runs use the distributor that was chosen, and waits for what comes of it.
+/// Has the running client register with the chosen distributor, and waits for the service to have
+/// its endpoint.
 private func registrationByRunningClient(
     _ profile: Profile, _ configuration: ClientConfiguration
 ) async throws(ClientError) -> (text: String, status: ExitStatus) {
     let access = try ProfileAccess(configuration)
-    access.notify()
     let chosen = try? ProfileFile(profile: profile).values()["distributor"]
+    let wasChosen = try access.distributor()?.name == chosen
+    let former = try access.registrationRevision()
+    access.notify()
     for _ in 0..<200 {
         let state = try access.registration()
         let isOfPushes = try access.pushService() == .webPush
-        if try access.distributor()?.name == chosen, isOfPushes, state == .registered {
+        let revision = try access.registrationRevision()
+        if try access.distributor()?.name == chosen, wasChosen || revision != former,
+            isOfPushes, state == .registered
+        {
             return (Report.sentence(state), .success)
         }
         try? await Task.sleep(for: .milliseconds(50))

@@ -113,7 +113,7 @@ private struct StatusReport {
         if let changed, changed > since.wholeSeconds {
             lines.append(
                 "note            client.conf was changed since this client started: restart it, "
-                    + "unless `push` did that")
+                    + "unless `push use` or `push off` changed it")
         }
         return lines
     }

@@ -68,7 +68,10 @@ struct ProfileChecks {
             let others = profile.secrets().othersCount
             guard others == 0 else {
                 return .warning(
-                    "secrets", "\(others) of the files are passed over: their names are none",
+                    "secrets",
+                    others == 1
+                        ? "1 file is ignored: its name is no secret's"
+                        : "\(others) files are ignored: their names are no secrets'",
                     hint: "reveille-client secrets add ID < FILE, and remove them")
             }
             guard count > 0 else {

@@ -173,7 +173,7 @@ struct DoctorTests {
         try manager.copyItem(
             atPath: client.state + "/secrets/visit", toPath: client.state + "/secrets/my visit")
         answer = try await ask(client)
-        #expect(answer.texts["secrets"] == "1 of the files are passed over: their names are none")
+        #expect(answer.texts["secrets"] == "1 file is ignored: its name is no secret's")
         do {
             let database = try Database(path: client.state + "/client.db", access: .readWrite)
             try database.execute("PRAGMA user_version=99")
