@@ -4,6 +4,8 @@
     peer.py publish SEED COUNT DIRECTORY   makes DIRECTORY/0 … with what a client must say of each
     peer.py read DIRECTORY                 says of each feed in DIRECTORY what a client must say
 
+`pasts.py` does the same for clients with a past.
+
 A feed is `head`, `keys` and `b/…`, with `key`, the configured public key, and `secrets`, one in
 hexadecimal on a line. `result` is what a client without a past says: the name of the first error, or
 `ok` and for each match its batch, the number of the secret, match ID and note.
@@ -28,6 +30,18 @@ def feed_id(key):
     return hashed(b"wake-feed-id" + key, 16)
 
 
+def matches(secrets, feed, salt, shape, rows):
+    """Section 8: for each secret that a batch has, its number, match ID and note."""
+    for index, secret in enumerate(secrets):
+        sealed = rows.get(value(secret, salt, shape))
+        if sealed is None:
+            continue
+        note = open_note(sealed, secret)
+        pair = feed + struct.pack("<H", len(secret)) + secret + (note or b"")
+        name = hashed(pair, 16, hashed(b"wake-feed/match/1"))
+        yield "%d %s %s" % (index, name.hex(), "-" if note is None else note.hex())
+
+
 def result(folder):
     """Section 9, for a new client."""
     key = (folder / "key").read_bytes()
@@ -41,7 +55,7 @@ def result(folder):
     except Refused:
         pass
     try:
-        sequence, first, newest, suffixes = read_head(
+        sequence, first, newest, suffixes, _ = read_head(
             (folder / "head").read_bytes(), chain, key, is_foreign)
         previous, lines = bytes(32) if first == 1 else None, ["ok"]
         for number, suffix in enumerate(suffixes, first):
@@ -49,15 +63,8 @@ def result(folder):
             previous, salt, shape, rows = read_batch(
                 path.read_bytes() if path.exists() else b"", chain, number, previous, suffix,
                 newest if number == sequence else None)
-            for index, secret in enumerate(secrets):
-                sealed = rows.get(value(secret, salt, shape))
-                if sealed is None:
-                    continue
-                note = open_note(sealed, secret)
-                pair = chain[2] + struct.pack("<H", len(secret)) + secret + (note or b"")
-                name = hashed(pair, 16, hashed(b"wake-feed/match/1"))
-                lines.append("%d %d %s %s" % (
-                    number, index, name.hex(), "-" if note is None else note.hex()))
+            lines += ("%d %s" % (number, each) for each in matches(
+                secrets, chain[2], salt, shape, rows))
         return "\n".join(lines)
     except Refused as refused:
         return str(refused)
@@ -65,6 +72,9 @@ def result(folder):
 
 class Feed:
     """A feed of random shape; `damage` says what is wrong with it."""
+
+    note_sizes = (0, 0, 42, 48, 77)
+    counts, bits = (1024, 1024, 1024, 2048), (40, 54)
 
     def __init__(self, seed, damage):
         self.random = random.Random(seed)
@@ -154,8 +164,8 @@ class Feed:
         return bytes(code)
 
     def batch(self, index):
-        bits, note = self.random.randint(40, 54), self.random.choice((0, 0, 42, 48, 77))
-        count = self.random.choice((1024, 1024, 1024, 2048)) if bits < 54 else 1024
+        bits, note = self.random.randint(*self.bits), self.random.choice(self.note_sizes)
+        count = self.random.choice(self.counts) if bits < 54 else 1024
         salt = self.bytes(16) if self.random.random() < 0.5 else bytes(16)
         rows = {self.random.randrange(count << bits): None for _ in range(count)}
         for secret in self.random.sample(self.secrets, self.random.randrange(3)):
@@ -244,4 +254,5 @@ def main():
             (folder / "result").write_text(result(folder))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -76,9 +76,10 @@ def read_keys(data):
     return keys, froms, first
 
 
-def read_head(data, chain, key, is_foreign=False):
-    """Section 9, checks of a head, for a client that has seen nothing; `is_foreign`: the file of
-    keys is valid and lacks the configured key."""
+def read_head(data, chain, key, is_foreign=False, has_keys=True, oldest=0):
+    """Section 9, steps 1 to 10 of a head; `is_foreign`: the file of keys is valid and lacks the
+    configured key; `has_keys`: it is valid; `oldest`: the place of the newest signer seen so far.
+    The place of the signer comes last."""
     require(len(data) <= 12104, "tooLarge")
     require(b"WAKEHD02".startswith(data[:8]), "badSignature")
     require(len(data) >= 256, "truncated")
@@ -88,9 +89,9 @@ def read_head(data, chain, key, is_foreign=False):
     end = 256 + 8 * count
     require(len(data) >= end + 72, "truncated")
     keys, froms, feed_id = chain
-    require(key in keys, "wrongFeed")
+    require(key in keys, "wrongFeed" if has_keys else "badSignature")
     # Nothing that a key before the configured one signed.
-    oldest = keys.index(key)
+    oldest = max(oldest, keys.index(key))
     unsigned = "wrongFeed" if is_foreign else "badSignature"
     signer = oldest + signed(data, b"wake-feed/head/2\n", end, keys[oldest:], unsigned)
     require(data[8:24] == feed_id, "wrongFeed")
@@ -102,16 +103,18 @@ def read_head(data, chain, key, is_foreign=False):
     require(not suffixes or suffixes[-1] == data[56:64], "malformedHead(table)")
     require(sequence > 0 or not any(data[56:88]), "malformedHead(table)")
     require(signer + 1 == len(keys) or sequence < froms[signer + 1], unsigned)
-    return sequence, first, data[56:88], suffixes
+    return sequence, first, data[56:88], suffixes, signer
 
 
-def read_batch(data, chain, sequence, previous, suffix, newest):
-    """Section 9, checks of a batch."""
+def read_batch(data, chain, sequence, previous, suffix, newest, known=None, before=None):
+    """Section 9, checks of a batch; `known`: its header's hash, as its successor says; `before`:
+    the head's suffix of the batch before."""
     header, payload = data[:256], data[256:]
     require(b"WAKEBT01".startswith(header[:8]), "badSignature")
     require(len(header) == 256, "truncated")
     keys, froms, feed_id = chain
-    signer = signed(header, b"wake-feed/batch/1\n", 184, keys)
+    is_known = hashed(header) == known
+    signer = None if is_known else signed(header, b"wake-feed/batch/1\n", 184, keys)
     require(not any(header[136:184]), "corruptBatch(reservedBytes)")
     count, note = number(header, 40, 4), number(header, 46, 2)
     bits, kind = header[44], header[45]
@@ -120,10 +123,12 @@ def read_batch(data, chain, sequence, previous, suffix, newest):
             and (note >= 42 if kind else note == 0), "corruptBatch(shape)")
     require(header[8:24] == feed_id, "wrongFeed")
     require(number(header, 24, 8) == sequence, "corruptBatch(sequence)")
-    require(signer == max(i for i, start in enumerate(froms) if start <= sequence), "badSignature")
-    require(previous in (None, header[64:96]), "fork")
+    require(is_known or signer == max(
+        (i for i, start in enumerate(froms) if start <= sequence), default=0), "badSignature")
+    require(previous in (None, header[64:96]) and before in (None, header[64:72]), "fork")
     header_hash = hashed(header)
-    require(header_hash[:8] == suffix and newest in (None, header_hash), "fork")
+    require(header_hash[:8] == suffix and newest in (None, header_hash)
+            and known in (None, header_hash), "fork")
     size = number(header, 128, 8)
     require(size <= 4 << 20, "tooLarge")
     end = size - count * note
@@ -248,7 +253,7 @@ def read_feed(files, key, secrets):
     lines = ["key " + keys[0].hex(), "feed " + feed_id.hex()]
     if len(keys) > 1:
         lines.append("successor " + keys[1].hex())
-    sequence, first, newest, suffixes = read_head(files["head"], chain, key)
+    sequence, first, newest, suffixes, _ = read_head(files["head"], chain, key)
     previous, matches = bytes(32), []
     for index, suffix in enumerate(suffixes):
         name = "b/%020d-%s" % (first + index, suffix.hex())
