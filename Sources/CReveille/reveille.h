@@ -128,8 +128,8 @@ typedef struct reveille_match {
     size_t size;
     const char *id;     /* 32 hexadecimal digits, the same for every delivery of this match */
     const char *secret; /* the name of the secret */
-    const void *note;   /* the publisher's note: any bytes; never NULL */
-    size_t note_size;   /* 0 without a note */
+    const void *note;   /* the publisher's note: any bytes, then a zero; NULL without a note */
+    size_t note_size;   /* without that zero */
     uint64_t sequence;  /* the batch of the feed that had it */
 } reveille_match;
 

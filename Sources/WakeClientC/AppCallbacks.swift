@@ -47,13 +47,14 @@ struct AppCallbacks: Sendable {
 
     private func call(_ match: Match) -> Bool {
         let function = unsafe unsafeBitCast(self.match, to: OnMatch?.self)
-        // A zero behind the note: its address is never NULL, and text can be read as such.
+        // A zero behind the note: text can be read as such.
         let answer = unsafe match.id.text.withCString { id in
             unsafe match.secretID.withCString { secret in
-                unsafe (match.noteBytes + [0]).withUnsafeBytes { note in
+                unsafe ((match.noteBytes ?? []) + [0]).withUnsafeBytes { note in
                     var values = unsafe reveille_match(
                         size: MemoryLayout<reveille_match>.size, id: id, secret: secret,
-                        note: note.baseAddress, note_size: match.noteBytes.count,
+                        note: match.noteBytes == nil ? nil : note.baseAddress,
+                        note_size: note.count - 1,
                         sequence: match.sequence)
                     return unsafe function?(pointer, &values)
                 }

@@ -11,7 +11,8 @@ package struct FetchConfiguration: Sendable {
     package var caFile: String?
     /// Whether `http://` is allowed for `localhost`, 127.0.0.0/8 and `[::1]`.
     package var allowLoopbackHTTP: Bool
-    /// Time until idle connections are closed and the purpose's thread ends.
+    /// Time until idle connections are closed and the purpose's thread ends, counted from the begin
+    /// of the last request where that was shorter, see ``FetchLoop``.
     package var idleTime: Duration
     /// Simultaneous requests of one purpose; more wait.
     package var maximumConnections: Int

@@ -113,7 +113,8 @@ enum ClientManual {
             #"{"event":"error","code":"not-understood"}"#,
         ]),
         .text(
-            "A note that is no UTF-8 is null, and its bytes are in `noteBase64url`. A status has "
+            "`note` is null without a note, and for one that is no UTF-8, whose bytes are then in "
+                + "`noteBase64url`. A status has "
                 + "the members of `status --json`; it comes at the start and "
                 + "whenever something but the time of the next check changes. A match counts as "
                 + "delivered when its id is acknowledged by a line on standard input:"),

@@ -47,6 +47,15 @@ extension BehaviourTests {
         #expect(world.handler.matches.dropFirst(before).map(\.noteBytes) == [Array("three".utf8)])
     }
 
+    @Test("an empty note is not the same as none", arguments: [nil, ""])
+    func emptyNote(_ note: String?) throws {
+        let world = try World()
+        world.secrets.add("visit", Self.secret)
+        try world.feed.publish([Self.secret], note: note)
+        try world.time.run { try await world.client().synchronize() }
+        #expect(world.handler.matches.map(\.note) == [note])
+    }
+
     @Test("delivery: at least once, the same id for ever, and a delivered match stays delivered")
     func telling() throws {
         let world = try World()

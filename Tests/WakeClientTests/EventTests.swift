@@ -236,7 +236,7 @@ struct EventTests {
             for await event in client.events {
                 switch event {
                 case .match(let delivery):
-                    seen.append(delivery.match.note)
+                    seen.append(delivery.match.note ?? "")
                     await delivery.acknowledge()
                 case .warning(let warning): seen.append(warning.code)
                 case .status: break

@@ -42,7 +42,7 @@ struct SeparationTests {
                 try await world.live(try world.client(), for: .seconds(603))
             }
             let head = try #require(world.headFetches.first { $0 >= start })
-            #expect(head - start == PacedTransport.firstStep)
+            #expect(PacedTransport.isBegin(head - start))
             #expect(world.registrations.count == 2)
             waits.append(try #require(world.registrations.last) - head)
         }
@@ -114,5 +114,29 @@ struct SeparationTests {
                 #expect(world.service.rows.count == (isRetired ? 0 : 1))
             }
         }
+    }
+
+    @Test("each request of a check begins a multiple of 100 ms after the first, and a little more")
+    func paced() throws {
+        let world = try World()
+        for _ in 0..<5 { try world.feed.publishCover() }
+        try world.time.run { try await world.client().synchronize() }
+        let times = world.network.traces.map(\.time)
+        #expect(times.count == 7)
+        #expect(PacedTransport.isBegin(try #require(times.first)))
+        var delays: Set<Duration> = []
+        for (index, time) in times.enumerated() {
+            let delay = time - PacedTransport.firstStep - PacedTransport.step * index
+            #expect((.zero..<PacedTransport.jitter).contains(delay), "\(index)")
+            delays.insert(delay)
+        }
+        #expect(delays.count > 5)
+    }
+}
+
+extension PacedTransport {
+    /// Whether the first request of a check began so long after it was due.
+    static func isBegin(_ wait: Duration) -> Bool {
+        (firstStep..<firstStep + jitter).contains(wait)
     }
 }

@@ -83,7 +83,7 @@ struct TestWorldTests {
             for await event in client.events {
                 begin.finish()
                 if case .match(let delivery) = event {
-                    notes.append(delivery.match.note)
+                    notes.append(delivery.match.note ?? "")
                     await delivery.acknowledge()
                 }
             }

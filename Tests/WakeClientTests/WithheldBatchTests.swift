@@ -50,7 +50,7 @@ struct WithheldBatchTests {
     }
 
     private func notes(_ world: World) -> [String] {
-        world.handler.matches.map { String(decoding: $0.noteBytes, as: UTF8.self) }
+        world.handler.matches.map { $0.note ?? "" }
     }
 
     @Test(

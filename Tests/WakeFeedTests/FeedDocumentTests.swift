@@ -236,3 +236,25 @@ struct FeedDocumentTests {
         #expect(try Files.names(in: folder + "b").count == 2)
     }
 }
+
+/// The worked proof of section 15.
+extension FeedDocumentTests {
+    @Test("the worked proof has the numbers of its vector")
+    func proof() throws {
+        let folder = #filePath.split(separator: "/").dropLast().joined(separator: "/")
+        let file = try Files.read("/\(folder)/Vectors/pasts/proof/7/head", limit: 1 << 20)
+        let proof = try #require(LogProof(Array(file[344...])))
+        let leaf = MerkleTree.leaf(file.span.extracting(0..<344))
+        let tree = proof.checkpoint.checkpoint
+        #expect(proof.includes(leaf) && proof.index == 7 && tree.size == 8)
+        let history = try #require(proof.extra.flatMap { LogHistory($0, size: 8) })
+        #expect(
+            history.contains(size: 4, root: proof.hashes[2], newest: tree.root) == .contained)
+        let text = try Self.rows(below: "The log of heads").flatMap(\.self)
+        for hash in [leaf] + proof.hashes + [tree.root] {
+            let digits = String(decoding: Hex.encode(hash.bytes.span), as: UTF8.self)
+            #expect(text.contains("`\(digits)`"))
+        }
+        #expect(text.contains("`\(String(decoding: tree.origin, as: UTF8.self))`"))
+    }
+}

@@ -192,7 +192,7 @@ struct BatchChecker {
 extension Match {
     init(_ match: FeedMatch) {
         self.init(
-            id: match.matchID, secretID: match.secretID, noteBytes: match.note ?? [],
+            id: match.matchID, secretID: match.secretID, noteBytes: match.note,
             sequence: match.sequence)
     }
 }

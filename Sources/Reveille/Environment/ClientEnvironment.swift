@@ -37,7 +37,7 @@ public struct ClientEnvironment: Sendable {
         randomBytes: { Sodium.random($0) },
         executor: { ClientQueue() }, appExecutor: { AppQueue() })
 
-    /// The time after the last answer after which connections are closed, whatever it brought.
+    /// The time after the last request began after which connections are closed, whatever came.
     static let linger = Duration.milliseconds(500)
 
     /// The same, which also signals for everything that is logged.
@@ -114,7 +114,7 @@ package protocol ClientTransport: Sendable {
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async throws(FetchError) -> FetchResponse
 
-    /// Returns when no connection of the purpose is open any more: some time after the last answer,
+    /// Returns when no connection of the purpose is open any more: some time after the last request,
     /// the same whatever it brought.
     func quiesce(_ purpose: FetchPurpose) async
 }

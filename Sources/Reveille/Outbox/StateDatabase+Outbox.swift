@@ -18,7 +18,7 @@ extension StateDatabase {
             rows: matches.map {
                 [
                     .blob($0.id.bytes), .integer(Int64($0.sequence)), .text($0.secretID),
-                    .blob($0.noteBytes),
+                    $0.noteBytes.map { Value.blob($0) } ?? .null,
                 ]
             })
         return Int((try integer("SELECT count(*) FROM match") ?? 0) - before)
@@ -40,7 +40,8 @@ extension StateDatabase {
                 guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
                 if !excluded.contains(id) {
                     return Match(
-                        id: id, secretID: row.text(1) ?? "", noteBytes: row.blob(2),
+                        id: id, secretID: row.text(1) ?? "",
+                        noteBytes: row.isNull(2) ? nil : row.blob(2),
                         sequence: UInt64(row.integer(3)))
                 }
             } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })

@@ -9,7 +9,7 @@ import WakeSystem
 /// (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 7
+    static let version: Int64 = 8
 
     enum OpenError: Error {
         /// No database of this library, or a broken one.
@@ -119,7 +119,7 @@ final class StateDatabase {
                   WITHOUT ROWID, STRICT;
                 CREATE TABLE match(
                   id BLOB PRIMARY KEY, sequence INTEGER NOT NULL, secret_id TEXT NOT NULL,
-                  note BLOB NOT NULL, delivered INTEGER NOT NULL, failures INTEGER NOT NULL,
+                  note BLOB, delivered INTEGER NOT NULL, failures INTEGER NOT NULL,
                   not_before INTEGER NOT NULL) WITHOUT ROWID, STRICT;
                 CREATE TABLE warning(
                   id INTEGER PRIMARY KEY, code TEXT NOT NULL, number INTEGER NOT NULL,
@@ -142,6 +142,7 @@ final class StateDatabase {
     }
 
     enum Value {
+        case null
         case integer(Int64)
         case text(String)
         case blob([UInt8])
@@ -239,6 +240,7 @@ extension Statement {
 
     private func bind(_ index: Int32, _ value: StateDatabase.Value) throws(SQLiteError) {
         switch value {
+        case .null: try bindNull(index)
         case .integer(let number): try bind(index, integer: number)
         case .text(let text): try bind(index, text: text)
         case .blob(let bytes): try bind(index, blob: bytes.span)

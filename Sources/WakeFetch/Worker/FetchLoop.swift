@@ -16,6 +16,9 @@ final class FetchLoop {
     private var stalls = StallDetector()
     /// Longer than any transfer may be silent.
     private static let longestWait = Duration.seconds(3600)
+    /// The last part of the time until connections are closed, which is kept exactly: libcurl's
+    /// milliseconds would show the fraction at which the wait began.
+    private static let lastWait = Duration.milliseconds(2)
     /// When the throughput has to be checked next, in the clock's `transferTime`.
     private var nextCheck = Duration.zero
 
@@ -34,10 +37,11 @@ final class FetchLoop {
     /// Returns when the worker was closed, or after `idleTime` without fetches.
     func run() {
         worker.attach(multi.waker)
-        var idleSince = clock.now
+        var (begun, idleSince, extra) = (clock.now, clock.now, Duration.zero)
         while true {
             var wasBusy = !transfers.isEmpty
             let (commands, isClosed) = worker.removeCommands()
+            if !commands.started.isEmpty { begun = clock.now }
             for job in commands.started { add(job) }
             for id in commands.cancelled { cancel(id) }
             if isClosed { endAll(.closed) }
@@ -48,7 +52,12 @@ final class FetchLoop {
             multi.perform()
             while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code) }
             // From the last answer, however long it was waited for.
-            if wasBusy { idleSince = clock.now }
+            if wasBusy {
+                idleSince = clock.now
+                if transfers.isEmpty {
+                    extra = settings.configuration.idleTime / 25 * SystemRandom.unit()
+                }
+            }
             releaseProbes()
             if transfers.count == 1, let least = transfers.values.first?.takeLeastBytes() {
                 multi.wait(forBytes: least)
@@ -61,13 +70,24 @@ final class FetchLoop {
                 multi.wait(max(.zero, wait))
                 continue
             }
-            let left = idleSince + settings.configuration.idleTime - clock.now
+            let left = end(begun, idleSince) + extra - clock.now
             if isClosed || left <= .zero {
                 if worker.detachIfIdle() { return }
+            } else if left > Self.lastWait {
+                multi.wait(left - Self.lastWait)
             } else {
-                multi.wait(left)
+                SystemClock.sleep(
+                    until: SystemClock.monotonicNanoseconds + left.wholeNanoseconds)
             }
         }
+    }
+
+    /// When idle connections are closed: whole idle times after the last request began, the first
+    /// that is half of one or more after its end. A receiver may compute for a moment on what it
+    /// gets, and the line must not show for how long. A little more at random hides the rest.
+    private func end(_ begun: Duration, _ idleSince: Duration) -> Duration {
+        let time = settings.configuration.idleTime
+        return begun + time * Int((idleSince - begun) / time + 1.5)
     }
 
     private func add(_ job: FetchJob) {

@@ -96,7 +96,7 @@ final class ConsoleHandler: MatchHandler {
                 "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
             ]
             let child = Subprocess(
-                onMatch, adding: variables, input: match.noteBytes,
+                onMatch, adding: variables, input: match.noteBytes ?? [],
                 output: quiet ? .standardError : .inherited)
             let end = await child.run(for: .seconds(30))
             return end.isSuccess
@@ -150,8 +150,10 @@ final class ConsoleHandler: MatchHandler {
         ]
     }
 
-    /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8.
-    static func json(_ note: [UInt8]) -> [UInt8] {
+    /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8;
+    /// `null` without a note.
+    static func json(_ note: [UInt8]?) -> [UInt8] {
+        guard let note else { return Array("null".utf8) }
         let isText = (try? UTF8Span(validating: note.span)) != nil
         let content = isText ? note : Array("base64url:".utf8) + Base64URL.encode(note.span)
         var text = JSONText()

@@ -30,7 +30,7 @@ struct DesktopNotification: Sendable {
         if showsNote {
             // A reader of the note may see the name.
             text =
-                NotificationText.plain(match.noteBytes)
+                match.noteBytes.flatMap(NotificationText.plain)
                 ?? "It matches the secret \(match.secretID)."
         }
         return await show(summary: "Reveille found a match", text, urgency: 2)

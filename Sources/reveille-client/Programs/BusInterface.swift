@@ -46,7 +46,7 @@ final class BusInterface: EventSink {
         send(
             .signal(
                 path: path, interface: Self.interface, member: "Match",
-                [.string(match.id.text), .string(match.secretID), .bytes(match.noteBytes)]))
+                [.string(match.id.text), .string(match.secretID), .bytes(match.noteBytes ?? [])]))
     }
 
     func publish(_ warning: Warning) {

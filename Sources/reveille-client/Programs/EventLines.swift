@@ -32,11 +32,13 @@ final class EventLines: EventSink {
         text.member("event", string: "match")
         text.member("id", string: match.id.text)
         text.member("secret", string: match.secretID)
-        if (try? UTF8Span(validating: match.noteBytes.span)) != nil {
-            text.member("note", string: match.noteBytes.span)
+        if let note = match.noteBytes, (try? UTF8Span(validating: note.span)) != nil {
+            text.member("note", string: note.span)
         } else {
             text.member("note", raw: "null")
-            text.member("noteBase64url", string: Base64URL.encode(match.noteBytes.span).span)
+            if let note = match.noteBytes {
+                text.member("noteBase64url", string: Base64URL.encode(note.span).span)
+            }
         }
         text.endObject()
         return write(text.bytes)

@@ -43,7 +43,7 @@ import Reveille
 
     private func keep(_ match: Match) throws {
         guard !notices.contains(where: { $0.id == match.id.text }) else { return }
-        let notice = Notice(id: match.id.text, secret: match.secretID, text: match.note)
+        let notice = Notice(id: match.id.text, secret: match.secretID, text: match.note ?? "")
         try write(notices + [notice])
     }
 

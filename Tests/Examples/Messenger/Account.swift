@@ -26,7 +26,7 @@ struct Account: Decodable, Sendable {
         let client = try WakeClient(
             configuration, secrets: secrets,
             onMatch: { match in
-                say("\(name): look now \(match.id.text) \(match.note)")
+                say("\(name): look now \(match.id.text) \(match.note ?? "")")
                 // When it throws, the same match comes again, in a minute to six hours.
                 try look()
             },

@@ -10,7 +10,7 @@ import reveille
 
 
 def on_match(match):
-    print("this concerns you:", match.secret, match.note.decode(), flush=True)
+    print("this concerns you:", match.secret, (match.note or b"").decode(), flush=True)
     return True
 
 

@@ -77,7 +77,7 @@ class Found:
     def __init__(self, match):
         self.id = match.id.decode()
         self.secret = match.secret.decode()
-        self.note = ctypes.string_at(match.note, match.note_size)
+        self.note = match.note and ctypes.string_at(match.note, match.note_size)
         self.sequence = match.sequence
 
 

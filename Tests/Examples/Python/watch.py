@@ -26,7 +26,7 @@ class Watch:
     def found(self, match):
         print(
             "left for later:" if self.later else "this concerns you:", match.secret, match.id,
-            match.note.decode(errors="replace"))
+            (match.note or b"").decode(errors="replace"))
         return not self.later
 
     def warn(self, name, text):

@@ -41,7 +41,7 @@ for await event in client.events {
     switch event {
     case .match(let delivery):
         let match = delivery.match
-        let text = "\(match.secretID) \(match.id.text) \(match.note)"
+        let text = "\(match.secretID) \(match.id.text) \(match.note ?? "")"
         if isLater {
             say("left for later: \(text)")
             left.append(delivery)

@@ -9,13 +9,13 @@ public struct Match: Sendable, Hashable, Identifiable, Redacted {
     public let id: MatchID
     /// The name under which `LocalSecrets` lent the secret.
     public let secretID: String
-    /// The note that the publisher sealed for holders of the secret, as it was published; empty
-    /// when there is none.
-    public let noteBytes: [UInt8]
+    /// The note that the publisher sealed for holders of the secret, as it was published; nil when
+    /// there is none, which is not the same as an empty one.
+    public let noteBytes: [UInt8]?
     /// The batch of the feed that held it; 0 from a `DataSource`.
     public let sequence: UInt64
 
-    init(id: MatchID, secretID: String, noteBytes: [UInt8], sequence: UInt64) {
+    init(id: MatchID, secretID: String, noteBytes: [UInt8]?, sequence: UInt64) {
         self.id = id
         self.secretID = secretID
         self.noteBytes = noteBytes
@@ -28,14 +28,14 @@ public struct Match: Sendable, Hashable, Identifiable, Redacted {
 
     /// A match that a `DataSource` found. `id` is the same whenever the item is found; `secretID`
     /// is the app's own name for what matched; `note` is for the app.
-    public init(id: MatchID, secretID: String, note: String = "") {
-        self.init(id: id, secretID: secretID, noteBytes: Array(note.utf8), sequence: 0)
+    public init(id: MatchID, secretID: String, note: String? = nil) {
+        self.init(id: id, secretID: secretID, noteBytes: note.map { Array($0.utf8) }, sequence: 0)
     }
 
     /// A match that a `DataSource` found, with a hash of `item` as its id: equal items are
     /// delivered once. `item` is the published bytes, or others that only this item has; they
     /// cannot be found from the id unless they can be guessed.
-    public init(item: [UInt8], secretID: String, note: String = "") {
+    public init(item: [UInt8], secretID: String, note: String? = nil) {
         let hash = Blake2b(count: 16, key: Self.itemDomain.span)
         hash.update(item.span)
         guard let id = MatchID(bytes: hash.finish()) else {
@@ -45,12 +45,13 @@ public struct Match: Sendable, Hashable, Identifiable, Redacted {
     }
 
     /// The same for an item that is text: its bytes in UTF-8.
-    public init(item: String, secretID: String, note: String = "") {
+    public init(item: String, secretID: String, note: String? = nil) {
         self.init(item: Array(item.utf8), secretID: secretID, note: note)
     }
 
-    /// The note as text. What is not UTF-8 in ``noteBytes`` is replaced by U+FFFD.
-    public var note: String { String(decoding: noteBytes, as: UTF8.self) }
+    /// The note as text; nil when there is none. What is not UTF-8 in ``noteBytes`` is replaced by
+    /// U+FFFD.
+    public var note: String? { noteBytes.map { String(decoding: $0, as: UTF8.self) } }
 
     private static let itemDomain = Array("wake-client-match-item/1".utf8)
 }
