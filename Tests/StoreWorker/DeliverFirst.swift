@@ -22,7 +22,8 @@ enum DeliverFirst {
 
         func didFind(_ match: Match) async {
             state.withLock { $0.starts += 1 }
-            _ = await Subprocess(words, adding: [], input: match.noteBytes).run(for: .seconds(600))
+            _ = await Subprocess(words, adding: [], input: match.noteBytes ?? []).run(
+                for: .seconds(600))
             state.withLock { $0.endings += 1 }
         }
 
