@@ -308,10 +308,13 @@ extension BehaviourTests {
             }
             return .init(body: bytes, delay: .milliseconds(600))
         }
-        try world.time.run {
+        var environment = world.environment
+        // A delivery that fails draws a number, too.
+        environment.randomUnit = { 0.5 }
+        try world.time.run { [environment] in
             let client = try WakeClient(
                 world.configuration(.stream), secrets: world.secrets,
-                handler: Worker(time: world.time, work: work), environment: world.environment)
+                handler: Worker(time: world.time, work: work), environment: environment)
             world.failWrites {
                 world.time.suspend(for: .milliseconds(2), isTold: false)
                 return 0

@@ -231,7 +231,7 @@ struct FeedDocumentTests {
         let names = try Self.rows(below: "Vectors").map {
             $0[0].replacing("`", with: "")
         }
-        #expect(names.count == 10)
+        #expect(names.count == 12)
         for name in names { #expect(Files.exists(folder + name), "\(name)") }
         #expect(try Files.names(in: folder + "b").count == 2)
     }
