@@ -3,53 +3,58 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.reveille.Feed;
+import org.reveille.WitnessPolicy;
 
 /**
- * Drives Feed.java for the tests.
+ * Drives the reader of the library for the tests.
  *
  * <p>{@code read DIRECTORY}: says of each feed of Vectors/peer.py what a client without a past
- * says, into a file "java" beside its "result". {@code cycle URL KEY STATE SECRETS...}: one cycle
- * of an app, with key and secrets in hexadecimal.
+ * says, into a file "java" beside its "result". {@code pasts DIRECTORY}: says of each history of
+ * Vectors/pasts what a client says that keeps its state from one step to the next.
  */
 final class FeedReader {
     public static void main(String[] words) throws IOException {
-        if (words[0].equals("cycle")) {
-            cycle(words);
-            return;
-        }
         for (File folder : new File(words[1]).listFiles()) {
-            byte[] result = read(folder).getBytes(StandardCharsets.UTF_8);
-            Files.write(new File(folder, "java").toPath(), result);
+            if (!new File(folder, "key").exists()) continue;
+            String result =
+                words[0].equals("pasts") ? new FeedReader(folder).past() : read(folder);
+            Files.write(
+                new File(folder, "java").toPath(), result.getBytes(StandardCharsets.UTF_8));
         }
     }
 
     private static byte[] file(File folder, String name) throws IOException {
         File file = new File(folder, name);
-        return file.exists() ? Files.readAllBytes(file.toPath()) : new byte[0];
+        return file.exists() ? Files.readAllBytes(file.toPath()) : null;
+    }
+
+    private static List<String> lines(File folder, String name) throws IOException {
+        byte[] bytes = file(folder, name);
+        List<String> lines = new ArrayList<>();
+        if (bytes == null) return lines;
+        for (String line : new String(bytes, StandardCharsets.UTF_8).split("\n")) {
+            if (!line.isEmpty()) lines.add(line);
+        }
+        return lines;
     }
 
     private static String read(File folder) throws IOException {
-        List<byte[]> secrets = new ArrayList<>();
-        String lines = new String(file(folder, "secrets"), StandardCharsets.UTF_8);
-        for (String line : lines.split("\n")) {
-            secrets.add(unhex(line));
-        }
-        byte[] key = file(folder, "key");
-        Feed feed = new Feed(key);
+        List<byte[]> secrets = secrets(folder);
+        byte[] key = file(folder, "key"), head = file(folder, "head");
+        Feed feed = new Feed(key, null);
         StringBuilder result = new StringBuilder("ok");
         try {
-            if (feed.needsKeys(file(folder, "head"))) feed.readKeys(file(folder, "keys"));
-            feed.readHead(file(folder, "head"), 1_800_000_000);
+            feed.readHead(head, feed.needsKeys(head) ? file(folder, "keys") : null, 1_800_000_000);
             for (long number : feed.unchecked()) {
                 // A kill between any two batches changes nothing.
-                feed = Feed.restored(key, feed.saved());
+                feed = Feed.restored(key, null, feed.saved());
                 byte[] batch = file(folder, feed.path(number));
+                if (batch == null) batch = new byte[0];
                 for (Feed.Match match : feed.readBatch(number, batch, secrets)) {
-                    result.append("\n").append(number).append(' ')
-                        .append(secrets.indexOf(match.secret)).append(' ').append(hex(match.id))
-                        .append(' ').append(match.note == null ? "-" : hex(match.note));
+                    result.append("\n").append(number).append(' ').append(text(match, secrets));
                 }
             }
         } catch (Feed.Refused refused) {
@@ -58,48 +63,98 @@ final class FeedReader {
         return result.toString();
     }
 
-    private static void cycle(String[] words) throws IOException {
-        File state = new File(words[3]);
-        byte[] key = unhex(words[2]);
+    private static List<byte[]> secrets(File folder) throws IOException {
         List<byte[]> secrets = new ArrayList<>();
-        for (int i = 4; i < words.length; i++) secrets.add(unhex(words[i]));
-        Feed feed = state.exists()
-            ? Feed.restored(key, Files.readAllBytes(state.toPath())) : new Feed(key);
-        try {
-            List<Feed.Match> matches = cycle(feed, words[1], secrets);
-            Files.write(state.toPath(), feed.saved());
-            for (Feed.Match match : matches) {
-                String note = match.note == null ? ""
-                    : new String(match.note, StandardCharsets.UTF_8);
-                System.out.println("match " + hex(match.id) + " " + note);
-            }
-            System.out.println("unchecked " + feed.unchecked());
-        } catch (Feed.Refused refused) {
-            System.out.println("refused " + refused.getMessage());
-        }
+        for (String line : lines(folder, "secrets")) secrets.add(unhex(line));
+        return secrets;
     }
 
-    /** One cycle of an app; its matches, to be stored with feed.saved() before the user is notified. */
-    static List<Feed.Match> cycle(Feed feed, String url, List<byte[]> secrets)
-            throws IOException, Feed.Refused {
-        byte[] head = Feed.fetch(url, "head");
-        if (feed.needsKeys(head)) feed.readKeys(Feed.fetch(url, "keys"));
-        for (String warning : feed.readHead(head, System.currentTimeMillis() / 1000)) {
-            System.out.println("warning " + warning);
+    private static String text(Feed.Match match, List<byte[]> secrets) {
+        return secrets.indexOf(match.secret) + " " + hex(match.id) + " "
+            + (match.note == null ? "-" : hex(match.note));
+    }
+
+    // ---- A client with a past -------------------------------------------------------------------
+
+    private final File folder;
+    private byte[] key;
+    private final WitnessPolicy policy;
+    private final List<byte[]> secrets;
+    private final List<String> said = new ArrayList<>();
+    private byte[] saved;
+
+    private FeedReader(File folder) throws IOException {
+        this.folder = folder;
+        key = file(folder, "key");
+        byte[] text = file(folder, "policy");
+        policy = text == null ? null : new WitnessPolicy(text);
+        secrets = secrets(folder);
+        saved = new Feed(key, policy).saved();
+    }
+
+    private String past() throws IOException {
+        for (int step = 0; new File(folder, String.valueOf(step)).exists(); step++) {
+            check(new File(folder, String.valueOf(step)));
         }
-        List<Feed.Match> matches = new ArrayList<>();
+        return String.join("\n", said);
+    }
+
+    private void check(File step) throws IOException {
+        // An app that was updated may come with another key.
+        byte[] other = file(step, "key");
+        if (other != null) key = other;
+        Feed feed = Feed.restored(key, policy, saved);
+        byte[] head = file(step, "head");
+        long now = Long.parseLong(lines(step, "now").get(0));
+        try {
+            StringBuilder line = new StringBuilder("head");
+            byte[] keys = feed.needsKeys(head) ? file(step, "keys") : null;
+            for (Feed.Warning each : feed.readHead(head, keys, now)) line.append(' ').append(each);
+            said.add(line.toString());
+        } catch (Feed.Refused refused) {
+            said.add("refused " + refused.getMessage());
+            refused(feed);
+            return;
+        }
+        saved = feed.saved();
+        List<String> withheld = lines(step, "withheld");
         for (long number : feed.unchecked()) {
-            try {
-                byte[] batch = Feed.fetch(url, feed.path(number));
-                matches.addAll(feed.readBatch(number, batch, secrets));
-            } catch (Feed.Refused damaged) {
-                // Two histories: for good. All else comes again in the next cycle.
-                if (damaged.getMessage().equals("fork")) throw damaged;
-            } catch (IOException missing) {
-                continue;
-            }
+            String error = batch(step, number, withheld);
+            if (error != null) said.add(number + " " + error);
+            if ("fork".equals(error)) break;
         }
-        return matches;
+        StringBuilder line = new StringBuilder("unchecked");
+        for (long each : Feed.restored(key, policy, saved).unchecked()) {
+            line.append(' ').append(each);
+        }
+        said.add(line.toString());
+    }
+
+    /** Nothing but a fork changes a client that has refused. */
+    private void refused(Feed feed) throws IOException {
+        boolean wasForked = Feed.restored(key, policy, saved).isForked();
+        boolean isChanged = !Arrays.equals(feed.saved(), saved);
+        if (isChanged != (feed.isForked() && !wasForked)) throw new IOException("it changed");
+        saved = feed.saved();
+    }
+
+    /** @return null if it was checked */
+    private String batch(File step, long number, List<String> withheld) throws IOException {
+        Feed feed = Feed.restored(key, policy, saved);
+        String path = feed.path(number);
+        byte[] bytes = file(step, path);
+        if (bytes == null) bytes = file(folder.getParentFile(), path);
+        if (bytes == null || withheld.contains(path.substring(2))) return "absent";
+        try {
+            List<Feed.Match> matches = new ArrayList<>(feed.readBatch(number, bytes, secrets));
+            said.add(number + " ok");
+            for (Feed.Match each : matches) said.add(number + " match " + text(each, secrets));
+        } catch (Feed.Refused refused) {
+            refused(feed);
+            return refused.getMessage();
+        }
+        saved = feed.saved();
+        return null;
     }
 
     private static String hex(byte[] bytes) {

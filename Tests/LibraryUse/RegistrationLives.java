@@ -1,30 +1,19 @@
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import javax.crypto.spec.SecretKeySpec;
 import org.reveille.Registration;
 import org.reveille.Registration.PushToken;
 import org.reveille.Registration.Step;
 
-/**
- * Drives Registration.java for the tests.
- *
- * <p>{@code machine}: a command a line on standard input, an answer a line on standard output.
- * {@code client SERVICE FILE register|erase [TOKEN]}: an app that is killed at any moment.
- */
+/** Drives the registration of the library for the tests: a command a line on standard input, an
+ * answer a line on standard output. */
 final class RegistrationLives {
     private Registration registration = new Registration();
     private Step step;
     private long now;
 
     public static void main(String[] words) throws IOException {
-        if (words[0].equals("client")) {
-            client(words);
-            return;
-        }
         RegistrationLives lives = new RegistrationLives();
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -51,7 +40,7 @@ final class RegistrationLives {
                 break;
             case "failed": registration.failed(now); break;
             case "solve": return solve(words[1].equals("true"));
-            case "registered": return String.valueOf(registration.isRegistered());
+            case "registered": return registration.state().toString();
             default: throw new IOException("no command");
         }
         return "";
@@ -70,8 +59,8 @@ final class RegistrationLives {
         }
     }
 
-    private String solve(boolean goesOn) {
-        String proof = step.challenge.solve(() -> goesOn);
+    private String solve(boolean isRunning) {
+        String proof = step.challenge.solve(() -> isRunning);
         registration.add(proof, step.challenge);
         return proof == null ? "-" : proof;
     }
@@ -81,19 +70,6 @@ final class RegistrationLives {
             return words[1].equals("fcm") ? PushToken.fcm(words[2]) : PushToken.webPush(words[2]);
         }
         return PushToken.webPush(words[2], words[3], words[4]);
-    }
-
-    private static void client(String[] words) throws IOException {
-        byte[] key = new byte[32];
-        Arrays.fill(key, (byte) 7);
-        Registration.Client client = new Registration.Client(
-            words[1],
-            new Registration.SealedFile(new File(words[2]), new SecretKeySpec(key, "AES")));
-        if (words[3].equals("register")) client.register(PushToken.webPush(words[4]));
-        if (words[3].equals("erase")) client.erase();
-        System.out.println("began");
-        long wait = client.run(() -> true);
-        System.out.println("ended " + client.isRegistered() + " " + wait);
     }
 
     private static String hex(byte[] bytes) {

@@ -1,12 +1,12 @@
 import Foundation
 import TestSupport
 
-/// A file for apps on Android, compiled as an app has it, in a JVM of its own.
+/// The library for Android with a program that drives it, in a JVM of its own.
 final class JavaProgram {
     static let isInstalled =
         InstalledPrograms.path("javac") != nil && InstalledPrograms.path("java") != nil
 
-    private let directory: TemporaryDirectory
+    let directory: TemporaryDirectory
     private let driver: String
     private let process = Process()
     private let input = Pipe()
@@ -16,21 +16,25 @@ final class JavaProgram {
     fileprivate var current = 0
     fileprivate var count = 0
 
-    /// - Parameters:
-    ///   - example: the file for apps, below Tests/Examples/Android.
-    ///   - driver: the file that drives it, below Tests/LibraryUse.
-    init(
-        _ example: String = "Registration", drivenBy driver: String = "RegistrationLives"
-    ) async throws {
+    /// - Parameter driver: the file below Tests/LibraryUse.
+    init(drivenBy driver: String = "RegistrationLives") async throws {
         directory = try TemporaryDirectory()
-        self.driver = driver
+        let path = Repository.absolute("Tests/LibraryUse/\(driver).java")
+        let isInside = try String(contentsOfFile: path, encoding: .utf8).hasPrefix("package ")
+        self.driver = (isInside ? "org.reveille." : "") + driver
+        let library = try Repository.paths(in: "Sources/reveille-java", ending: ".java")
+        try await Self.compile(library.map(Repository.absolute) + [path], into: directory.path)
+    }
+
+    /// - Parameter classes: what the files need beside the JVM's own.
+    static func compile(
+        _ files: [String], into directory: String, with classes: String? = nil
+    ) async throws {
         let made = try await RunningProgram.run(
             path: InstalledPrograms.path("javac") ?? "javac",
-            Self.small.map { "-J" + $0 }
-                + ["-Xlint:all,-options", "-Werror", "--release", "8", "-d", directory.path]
-                + [
-                    "Tests/Examples/Android/\(example).java", "Tests/LibraryUse/\(driver).java",
-                ].map(Repository.absolute))
+            small.map { "-J" + $0 }
+                + ["-Xlint:all,-options", "-Werror", "--release", "8", "-d", directory]
+                + (classes.map { ["-cp", $0] } ?? []) + files)
         guard made.status == 0 else { throw TestFailure(made.output) }
     }
 
@@ -39,14 +43,18 @@ final class JavaProgram {
 
     private var words: [String] { Self.small + ["-cp", directory.path, driver] }
 
-    /// Starts it with other words than `machine`.
+    /// Starts it once more, with these words.
     /// - Parameter language: of the phone, and its country, such as `fa-IR`; nil: this machine's.
-    func start(_ arguments: [String], language: String? = nil) throws -> RunningProgram {
+    /// - Parameter properties: of the JVM.
+    func start(
+        _ arguments: [String], language: String? = nil, input: [UInt8] = [],
+        properties: [String] = []
+    ) throws -> RunningProgram {
         let parts = (language ?? "").split(separator: "-")
         let locale = zip(["language", "country"], parts).map { "-Duser.\($0)=\($1)" }
         return try RunningProgram(
             path: InstalledPrograms.path("java") ?? "java",
-            locale + words + arguments)
+            locale + properties + words + arguments, input: input)
     }
 
     /// A phone that was never started before.
@@ -55,7 +63,7 @@ final class JavaProgram {
     fileprivate func say(_ line: String) throws -> String {
         if !process.isRunning {
             process.executableURL = URL(filePath: InstalledPrograms.path("java") ?? "java")
-            process.arguments = words + ["machine"]
+            process.arguments = words
             process.standardInput = input
             process.standardOutput = output
             try process.run()
@@ -154,7 +162,7 @@ struct JavaMachine: PhoneMachine {
     /// Continues with what another app had saved.
     func restore(_ bytes: [UInt8]) throws { _ = try say("restore " + Self.hex(bytes)) }
 
-    func isRegistered() throws -> Bool { try say("registered") == "true" }
+    func isRegistered() throws -> Bool { try say("registered") == "REGISTERED" }
 
     private static func hex(_ bytes: [UInt8]) -> String {
         bytes.map { String(format: "%02x", $0) }.joined()

@@ -162,16 +162,15 @@ struct PhoneTests {
         "an app in Java that is killed at any moment registers, moves and erases all the same",
         .enabled(if: JavaProgram.isInstalled, isJavaMissing))
     func killsInJava() async throws {
-        let program = try await JavaProgram()
+        let program = try await JavaProgram(drivenBy: "ClientCycles")
         let service = try await Self.service(newPerPrefix: 1)
         let directory = try TemporaryDirectory()
-        let file = directory.path + "/registration"
         var random = SplitMix64(seed: 99)
         for wish in ["first", "second", "", "third"] {
             let words =
-                ["client", service.url + "/", file]
-                + (wish.isEmpty
-                    ? ["erase"] : ["register", "https://push.example.org/" + wish])
+                [wish.isEmpty ? "unregister" : "register", directory.path + "/state"]
+                + [service.url + "/", service.url + "/feed", service.feedKey]
+                + (wish.isEmpty ? [] : ["https://push.example.org/" + wish])
             for _ in 0..<4 {
                 let app = try program.start(words)
                 do {
@@ -183,10 +182,11 @@ struct PhoneTests {
             let app = try program.start(words)
             #expect(await app.exit() == 0, "\(app.output)")
             let isRegistered = !wish.isEmpty
-            #expect(app.output.contains("ended \(isRegistered) "), "\(app.output)")
+            let state = isRegistered ? "REGISTERED" : "NONE"
+            #expect(app.output.contains("ended \(state) "), "\(app.output)")
             #expect(try service.rows() == (isRegistered ? 1 : 0))
         }
-        let left = try Data(contentsOf: URL(filePath: file))
+        let left = try Data(contentsOf: URL(filePath: directory.path + "/state/state"))
         #expect(left.range(of: Data("push.example.org".utf8)) == nil, "it is sealed")
         #expect(await service.stop() == 0)
     }

@@ -4,35 +4,38 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
-import java.io.File;
-import java.io.FileInputStream;
-import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.net.HttpURLConnection;
-import java.net.URL;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.crypto.Cipher;
-import javax.crypto.SecretKey;
-import javax.crypto.spec.GCMParameterSpec;
 
 /**
- * The registration of one app instance at a Reveille service, for Android and every other JVM. Copy
- * this file: it needs the standard library alone, of Java 8 and of Android 5 (API level 21), and is
- * called from Kotlin as it is. The rules are those of Policy/PROTOCOL.md; Deploy/PHONES.md shows
- * the use.
- *
- * <p>{@link Client} is what an app calls. A {@code Registration} itself is the machine behind it:
- * it says what to send next, and when, and sends nothing. One thread at a time.
+ * The registration of one app instance at a Reveille service: it says what to send next, and when,
+ * and sends nothing. The rules are those of Policy/PROTOCOL.md. {@link WakeClient} has one, with
+ * requests and storage; this is for apps with both of their own. One thread at a time.
  */
 public final class Registration {
-    /** Seconds after which a registration is renewed, at random: nobody learns a rhythm. */
+    /** The progress of what is desired. */
+    public enum State {
+        /** Nothing is registered, and nothing is desired. */
+        NONE,
+        /** The service has acknowledged the push token. */
+        REGISTERED,
+        /** The push token is on its way. */
+        REGISTERING,
+        /** The service takes no such push token: a defect of the app, or a token of another form.
+         * Nothing is sent until there is another one. */
+        REFUSED,
+        /** The erasure is on its way. */
+        UNREGISTERING,
+        /** The feed's publisher has switched registrations off for now; it stays desired. */
+        SUSPENDED
+    }
+
+    /** Seconds after which a registration is renewed, at random: it has no rhythm. */
     public static final long SHORTEST_RENEWAL = 86_400, LONGEST_RENEWAL = 86_400 * 7 / 3;
 
     private static final long LONGEST_PAUSE = 6 * 3600;
@@ -55,12 +58,12 @@ public final class Registration {
     /** For an app that has not been started before. */
     public Registration() {}
 
-    /** Whether the service has said that it holds the present push token. */
-    public boolean isRegistered() { return wish != null && wish.equals(confirmed) && !isErasing; }
-
-    /** Whether the service refuses the present push token for good: a defect of the app, or a token
-     * of another form. Nothing is sent until there is another one. */
-    public boolean isRefused() { return isRefused; }
+    public State state() {
+        if (isErasing) return State.UNREGISTERING;
+        if (wish == null) return State.NONE;
+        if (isRefused) return State.REFUSED;
+        return wish.equals(confirmed) ? State.REGISTERED : State.REGISTERING;
+    }
 
     /** Registers a push token, at each start of the app and whenever the system issues another. */
     public void register(PushToken token, long now) {
@@ -97,10 +100,16 @@ public final class Registration {
             challenge = null;
         }
         if (instanceToken == null) RANDOM.nextBytes(instanceToken = new byte[32]);
-        String authorization = "Bearer " + base64URL(instanceToken);
+        String authorization = "Bearer " + Bytes.base64URL(instanceToken);
         if (isErasing) return new Step(new Request("DELETE", authorization, null, null, false));
         byte[] body = wish.body(proof);
         return new Step(new Request("PUT", authorization, body, wish, proof != null));
+    }
+
+    /** Seconds until something is to be done; -1 if nothing is. */
+    public long secondsUntilDue(long now) {
+        if (!isErasing && (wish == null || isRefused)) return -1;
+        return Math.max(0, Math.min(nextTime - now, LONGEST_RENEWAL));
     }
 
     /** Continues with a solved challenge; null: none was found in time. */
@@ -178,7 +187,7 @@ public final class Registration {
         DataOutputStream out = new DataOutputStream(bytes);
         try {
             out.writeByte(1);
-            out.writeUTF(instanceToken == null ? "" : base64URL(instanceToken));
+            out.writeUTF(instanceToken == null ? "" : Bytes.base64URL(instanceToken));
             PushToken.write(wish, out);
             PushToken.write(confirmed, out);
             out.writeBoolean(isErasing);
@@ -201,7 +210,7 @@ public final class Registration {
         Registration made = new Registration();
         if (in.readByte() != 1) throw new IOException("not a registration of this version");
         String token = in.readUTF();
-        if (!token.isEmpty()) made.instanceToken = fromBase64URL(token);
+        if (!token.isEmpty()) made.instanceToken = Bytes.fromBase64URL(token);
         made.wish = PushToken.read(in);
         made.confirmed = PushToken.read(in);
         made.isErasing = in.readBoolean();
@@ -261,7 +270,7 @@ public final class Registration {
             if (proof != null) json.append(member("proof", proof)).append(',');
             json.setCharAt(json.length() - 1, '}');
             byte[] bytes = json.toString().getBytes(StandardCharsets.UTF_8);
-            byte[] padded = Arrays.copyOf(bytes, Math.max(bytes.length, 1024));
+            byte[] padded = Arrays.copyOf(bytes, Math.max(bytes.length, Request.BODY));
             Arrays.fill(padded, bytes.length, padded.length, (byte) ' ');
             return padded;
         }
@@ -289,14 +298,24 @@ public final class Registration {
         }
     }
 
-    /** A request to /v1/registration, without cookies, cache and redirects. */
+    /** A request to /v1/registration, without cookies, cache and redirects. PUT and DELETE have one
+     * size: a body is padded, and the field Padding stands for what a DELETE has not. */
     public static final class Request {
+        private static final int BODY = 1024;
+        /** The lines Content-Type and Content-Length, the body, and less the longer method. */
+        private static final int PADDING =
+            ("Content-Type: application/json\r\n" + "Content-Length: 1024\r\n").length() + BODY
+                - ("Padding: \r\n" + "DELETE").length() + "PUT".length();
+
+
         /** PUT or DELETE. */
         public final String method;
         /** The field Authorization. */
         public final String authorization;
         /** JSON, Content-Type: application/json; null with DELETE. */
         public final byte[] body;
+        /** The field Padding of a DELETE; null with PUT. */
+        public final String padding;
         private final PushToken token;
         private final boolean hasProof;
 
@@ -308,6 +327,9 @@ public final class Registration {
             this.body = body;
             this.token = token;
             this.hasProof = hasProof;
+            char[] zeros = new char[PADDING];
+            Arrays.fill(zeros, '0');
+            padding = body == null ? new String(zeros) : null;
         }
     }
 
@@ -351,7 +373,7 @@ public final class Registration {
     /** Asked now and then by what takes long. */
     public interface Running {
         /** False ends it without a result, as when a job is stopped. */
-        boolean goesOn();
+        boolean isRunning();
     }
 
     /** Work that a service asks of new registrations while many come. */
@@ -371,7 +393,7 @@ public final class Registration {
             this.expires = expires;
         }
 
-        /** Null if the problem asks for no work, or for more than anybody should do. */
+        /** Null if the problem asks for no work, or for more than a phone should do. */
         static Challenge of(byte[] problem, byte[] token, long now) {
             String code = "", text = "";
             long bits = 0, seconds = 0;
@@ -395,318 +417,24 @@ public final class Registration {
          * @return null if it was ended */
         public String solve(Running running) {
             byte[] message = new byte[128];
-            byte[] challenge = fromBase64URL(text);
+            byte[] challenge = Bytes.fromBase64URL(text);
             byte[] name = "reveille-proof-1".getBytes(StandardCharsets.US_ASCII);
             System.arraycopy(name, 0, message, 0, 16);
             System.arraycopy(challenge, 0, message, 16, 24);
             System.arraycopy(token, 0, message, 46, 32);
-            Blake2b blake = new Blake2b();
-            long[] m = Blake2b.words(message);
+            long[] m = Blake2b.words(message), h = new long[8], v = new long[16];
             long rest = m[5];
             for (long nonce = 0; nonce < 1L << 34; nonce++) {
-                if ((nonce & 0xFFF) == 0 && !running.goesOn()) return null;
+                if ((nonce & 0xFFF) == 0 && !running.isRunning()) return null;
                 // Six bytes, the most significant first, at place 40.
                 m[5] = rest | Long.reverseBytes(nonce) >>> 16;
-                if (Long.numberOfLeadingZeros(blake.hash(m, 78)) >= bits) {
+                if (Long.numberOfLeadingZeros(Blake2b.first(m, 78, h, v)) >= bits) {
                     byte[] proof = Arrays.copyOf(challenge, 30);
                     for (int i = 0; i < 6; i++) proof[24 + i] = (byte) (nonce >>> 40 - 8 * i);
-                    return base64URL(proof);
+                    return Bytes.base64URL(proof);
                 }
             }
             return null;
         }
-    }
-
-    /** BLAKE2b (RFC 7693), which neither the JVM nor Android has, of at most 128 bytes. */
-    private static final class Blake2b {
-        private static final long[] IV = {
-            0x6a09e667f3bcc908L, 0xbb67ae8584caa73bL, 0x3c6ef372fe94f82bL, 0xa54ff53a5f1d36f1L,
-            0x510e527fade682d1L, 0x9b05688c2b3e6c1fL, 0x1f83d9abfb41bd6bL, 0x5be0cd19137e2179L,
-        };
-        /** RFC 7693, section 2.7, a digit for each word. */
-        private static final String[] SIGMA = {
-            "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8",
-            "905724afe1bc683d", "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a",
-            "6fe9b308c2d714a5", "a2847615fb9e3cd0",
-        };
-        private static final int[][] ORDER = new int[12][16];
-
-        static {
-            for (int round = 0; round < 12; round++) {
-                for (int i = 0; i < 16; i++) {
-                    ORDER[round][i] = Character.digit(SIGMA[round % 10].charAt(i), 16);
-                }
-            }
-        }
-
-        private final long[] v = new long[16];
-
-        /** The first eight bytes of the hash of 32 bytes, the first one most significant. */
-        long hash(long[] m, int size) {
-            long first = IV[0] ^ 0x01010020;
-            System.arraycopy(IV, 0, v, 0, 8);
-            System.arraycopy(IV, 0, v, 8, 8);
-            v[0] = first;
-            v[12] ^= size;
-            v[14] = ~v[14];
-            for (int[] order : ORDER) {
-                for (int lane = 0; lane < 8; lane++) {
-                    int shift = lane / 4;
-                    int a = lane % 4, b = 4 + (lane + shift) % 4;
-                    int c = 8 + (lane + 2 * shift) % 4, d = 12 + (lane + 3 * shift) % 4;
-                    v[a] += v[b] + m[order[2 * lane]];
-                    v[d] = Long.rotateRight(v[d] ^ v[a], 32);
-                    v[c] += v[d];
-                    v[b] = Long.rotateRight(v[b] ^ v[c], 24);
-                    v[a] += v[b] + m[order[2 * lane + 1]];
-                    v[d] = Long.rotateRight(v[d] ^ v[a], 16);
-                    v[c] += v[d];
-                    v[b] = Long.rotateRight(v[b] ^ v[c], 63);
-                }
-            }
-            return Long.reverseBytes(first ^ v[0] ^ v[8]);
-        }
-
-        static long[] words(byte[] block) {
-            long[] m = new long[16];
-            for (int i = 0; i < block.length; i++) m[i / 8] |= (block[i] & 0xFFL) << 8 * (i % 8);
-            return m;
-        }
-    }
-
-    // ---- Base64url (RFC 4648, section 5, without padding) ---------------------------------------
-
-    private static final String DIGITS =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-    private static String base64URL(byte[] bytes) {
-        StringBuilder text = new StringBuilder();
-        int bits = 0, count = 0;
-        for (byte b : bytes) {
-            bits = bits << 8 | b & 0xFF;
-            for (count += 8; count >= 6; count -= 6) {
-                text.append(DIGITS.charAt(bits >> count - 6 & 63));
-            }
-        }
-        if (count > 0) text.append(DIGITS.charAt(bits << 6 - count & 63));
-        return text.toString();
-    }
-
-    /** What is no digit counts as a zero: a proof made of it is refused. */
-    private static byte[] fromBase64URL(String text) {
-        byte[] bytes = new byte[text.length() * 6 / 8];
-        int bits = 0, count = 0, length = 0;
-        for (char c : text.toCharArray()) {
-            bits = bits << 6 | Math.max(DIGITS.indexOf(c), 0);
-            if ((count += 6) >= 8) bytes[length++] = (byte) (bits >> (count -= 8));
-        }
-        return bytes;
-    }
-
-    // ---- For apps -------------------------------------------------------------------------------
-
-    /** The durable place of one registration. Only this app on this device reads it, and no backup
-     * takes it. */
-    public interface Storage {
-        /** What was written last; null before the first time. */
-        byte[] read() throws IOException;
-
-        /** Replaces it. A kill leaves the one or the other. */
-        void write(byte[] state) throws IOException;
-    }
-
-    /** A file that is encrypted with a key of the Android Keystore, or of another KeyStore. */
-    public static final class SealedFile implements Storage {
-        private static final String CIPHER = "AES/GCM/NoPadding";
-
-        private final File file;
-        private final SecretKey key;
-
-        /** @param file in a directory that exists: of Android's noBackupFilesDir */
-        public SealedFile(File file, SecretKey key) {
-            this.file = file;
-            this.key = key;
-        }
-
-        @Override public byte[] read() throws IOException {
-            if (!file.exists()) return null;
-            byte[] sealed;
-            try (InputStream in = new FileInputStream(file)) {
-                sealed = readAll(in, 65_536);
-            }
-            try {
-                Cipher cipher = Cipher.getInstance(CIPHER);
-                cipher.init(Cipher.DECRYPT_MODE, key, new GCMParameterSpec(128, sealed, 0, 12));
-                return cipher.doFinal(sealed, 12, sealed.length - 12);
-            } catch (GeneralSecurityException | IllegalArgumentException fault) {
-                throw new IOException("not sealed with this key", fault);
-            }
-        }
-
-        @Override public void write(byte[] state) throws IOException {
-            File next = new File(file.getPath() + ".new");
-            try (FileOutputStream out = new FileOutputStream(next)) {
-                Cipher cipher = Cipher.getInstance(CIPHER);
-                // The Keystore chooses the nonce of 12 bytes itself, and so does every JVM.
-                cipher.init(Cipher.ENCRYPT_MODE, key);
-                out.write(cipher.getIV());
-                out.write(cipher.doFinal(state));
-                out.getFD().sync();
-            } catch (GeneralSecurityException fault) {
-                throw new IOException("cannot seal with this key", fault);
-            }
-            if (!next.renameTo(file)) throw new IOException("cannot replace " + file.getName());
-        }
-    }
-
-    /**
-     * The registration at one service, kept in a storage: one object in one process, for every
-     * thread.
-     * An app whose CookieHandler has a default takes it away: nothing may tell requests apart.
-     */
-    public static final class Client {
-        private final URL route;
-        private final Storage storage;
-        private final Registration registration;
-        private final Object line = new Object();
-
-        /**
-         * @param service the service's URL, such as https://wake.example.org
-         * @throws IOException when the storage cannot be read; the app decides whether to empty it
-         */
-        public Client(String service, Storage storage) throws IOException {
-            route = new URL(service.replaceAll("/+$", "") + "/v1/registration");
-            this.storage = storage;
-            byte[] saved = storage.read();
-            registration = saved == null ? new Registration() : restored(saved);
-        }
-
-        /** Stores the wish; {@link #run} brings it about. At each start of the app, and from
-         * onNewToken. */
-        public void register(PushToken token) throws IOException {
-            synchronized (registration) {
-                registration.register(token, now());
-                storage.write(registration.saved());
-            }
-        }
-
-        /** The same for the wish that the service holds nothing. */
-        public void erase() throws IOException {
-            synchronized (registration) {
-                registration.erase(now());
-                storage.write(registration.saved());
-            }
-        }
-
-        public boolean isRegistered() {
-            synchronized (registration) {
-                return registration.isRegistered();
-            }
-        }
-
-        /** See {@link Registration#isRefused}. */
-        public boolean isRefused() {
-            synchronized (registration) {
-                return registration.isRefused();
-            }
-        }
-
-        /**
-         * Does all that is due: not on the main thread. A second thread waits for the first.
-         *
-         * @return seconds until something is due again: before that, nothing is sent; -1 for never,
-         *     as all is done or {@link #isRefused}
-         * @throws IOException from the storage: nothing is sent that was not written before
-         */
-        public long run(Running running) throws IOException {
-            synchronized (line) {
-                while (true) {
-                    Step step;
-                    synchronized (registration) {
-                        step = registration.next(now());
-                        if (step.kind == Step.Kind.REST) return -1;
-                        if (step.kind == Step.Kind.WAIT) return Math.max(1, step.time - now());
-                        storage.write(registration.saved());
-                    }
-                    if (!running.goesOn()) return 1;
-                    if (step.kind == Step.Kind.SEND) {
-                        send(step.request);
-                        continue;
-                    }
-                    String proof = step.challenge.solve(running);
-                    synchronized (registration) {
-                        registration.add(proof, step.challenge);
-                    }
-                }
-            }
-        }
-
-        private void send(Request request) throws IOException {
-            Answer answer = null;
-            try {
-                answer = new Answer(route, request);
-            } catch (IOException lost) {
-                // It may have arrived, and comes again.
-            }
-            synchronized (registration) {
-                if (answer == null) {
-                    registration.failed(now());
-                } else {
-                    registration.received(
-                        answer.status, request, answer.retryAfter, answer.body, now());
-                }
-                storage.write(registration.saved());
-            }
-        }
-
-        private static long now() { return System.currentTimeMillis() / 1000; }
-    }
-
-    /** One exchange. */
-    private static final class Answer {
-        final int status;
-        final String retryAfter;
-        final byte[] body;
-
-        Answer(URL route, Request request) throws IOException {
-            HttpURLConnection line = (HttpURLConnection) route.openConnection();
-            try {
-                line.setRequestMethod(request.method);
-                line.setInstanceFollowRedirects(false);
-                line.setUseCaches(false);
-                line.setConnectTimeout(30_000);
-                line.setReadTimeout(30_000);
-                line.setRequestProperty("Authorization", request.authorization);
-                // Android's own names the device and its version.
-                line.setRequestProperty("User-Agent", "reveille");
-                line.setRequestProperty("Accept-Encoding", "identity");
-                if (request.body != null) {
-                    line.setRequestProperty("Content-Type", "application/json");
-                    line.setDoOutput(true);
-                    line.getOutputStream().write(request.body);
-                }
-                status = line.getResponseCode();
-                retryAfter = line.getHeaderField("Retry-After");
-                InputStream in = status < 400 ? line.getInputStream() : line.getErrorStream();
-                body = in == null ? new byte[0] : readAll(in, 4096);
-            } catch (RuntimeException fault) {
-                // Of Android's HTTP, for what no server should send.
-                throw new IOException(fault);
-            } finally {
-                line.disconnect();
-            }
-        }
-    }
-
-    /** The beginning, of so many bytes at most. */
-    private static byte[] readAll(InputStream in, int limit) throws IOException {
-        byte[] bytes = new byte[limit];
-        int length = 0;
-        while (length < limit) {
-            int count = in.read(bytes, length, limit - length);
-            if (count < 0) break;
-            length += count;
-        }
-        return Arrays.copyOf(bytes, length);
     }
 }
