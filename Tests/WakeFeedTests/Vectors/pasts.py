@@ -181,10 +181,11 @@ class Client:
         sequence, first, newest, suffixes, signer = read_head(
             file, chain, self.key, is_foreign, has_keys, oldest)
         table = dict(enumerate(suffixes, first))
-        table = {**table, sequence: newest} if sequence else table
-        contradicts = any(
-            not (table[n].startswith(self.accepted[n]) or self.accepted[n].startswith(table[n]))
-            for n in table if n in self.accepted)
+        if table:
+            table[sequence] = newest
+        contradicts = any(table[n] != self.accepted[n][:len(table[n])] and
+                          self.accepted[n] != table[n][:len(self.accepted[n])]
+                          for n in table if n in self.accepted)
         if contradicts or self.hash and sequence >= self.sequence > 0 and (
                 newest != self.hash if sequence == self.sequence
                 else table.get(self.sequence, self.hash)[:8] != self.hash[:8]):
