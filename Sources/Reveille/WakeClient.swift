@@ -37,7 +37,7 @@ public actor WakeClient {
     private let sharesOrigin: Bool
     /// nil when the client only polls.
     private let stream: EventStream?
-    private let wakes = PendingWakes()
+    let wakes = PendingWakes()
     private let scheduler: CycleScheduler
     private let runner: CycleRunner
     private let source: any CycleSource

@@ -74,7 +74,8 @@ public final class SimulatedService: Sendable {
                 state.deletes += 1
                 state.rows[key] = nil
                 return .init(status: 204, contentType: nil)
-            case .get, .post:
+            case .post: return .init(status: 202, contentType: nil)
+            case .get:
                 let answer = Self.registrationAnswer(state.rows[key])
                 return .init(body: answer.encode(), contentType: .json)
             }

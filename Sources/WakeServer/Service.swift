@@ -15,6 +15,7 @@ package struct Service: Sendable {
     private let broadcaster: Broadcaster
     private let health: HealthMonitor
     private let relay: RelayRoute?
+    private let testPushes: TestPushes
     private let reloader: Reloader
     private let transparency: TransparencyRoute
     private let reloadRequest = AsyncEvent()
@@ -38,13 +39,15 @@ package struct Service: Sendable {
         self.store = store
         log(.storeOpened(milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1))))
         relay = Self.relay(configuration, gateways: parts.gateways.all, log: log)
+        testPushes = TestPushes(parts.gateways.all) { log(.gatewayStopped($0, $1)) }
         if KeyMemory.isSwappable { log(.keysUnlocked) }
         if configuration.keysInMemory {
             log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }
         do throws(HTTPServerError) {
             (server, broadcaster, health, reloader, transparency) = try Self.bind(
-                settings, parts, store: store, relay: relay, log: log, source: source)
+                settings, parts, store: store, relay: relay, testPushes: testPushes, log: log,
+                source: source)
         } catch {
             await store.close()
             throw .http(error)
@@ -84,6 +87,7 @@ package struct Service: Sendable {
         await withTaskGroup(of: Void.self) { [broadcaster, health, relay, self] group in
             group.addTask { await broadcaster.run() }
             group.addTask { await health.run() }
+            group.addTask { [testPushes] in await testPushes.run() }
             if let relay { group.addTask { await relay.service.run() } }
             group.addTask { await reloadOnRequest() }
             await server.run()
@@ -114,7 +118,8 @@ package struct Service: Sendable {
     }
 
     private static func bind(
-        _ settings: Settings, _ parts: OpenedParts, store: Store, relay: RelayRoute?, log: Log,
+        _ settings: Settings, _ parts: OpenedParts, store: Store, relay: RelayRoute?,
+        testPushes: TestPushes, log: Log,
         source: @escaping Reloader.Source
     ) throws(HTTPServerError) -> (
         HTTPServer, Broadcaster, HealthMonitor, Reloader, TransparencyRoute
@@ -153,7 +158,7 @@ package struct Service: Sendable {
             transparency: transparency, log: log)
         let registration = RegistrationRoute(
             store: store, health: operation, settings: settings,
-            newRegistrations: newRegistrations, peers: peers)
+            newRegistrations: newRegistrations, peers: peers, testPushes: testPushes)
         let oblivious = ObliviousRoute(
             parts.ring, upstream: configuration.obliviousUpstream, registration: registration,
             client: client)
@@ -163,7 +168,8 @@ package struct Service: Sendable {
             settings, from: source,
             parts: Reloader.Parts(
                 access: access, feed: monitor, newRegistrations: newRegistrations,
-                schedule: schedule, relay: relay, oblivious: oblivious, peers: peers,
+                schedule: schedule, relay: relay, testPushes: testPushes, oblivious: oblivious,
+                peers: peers,
                 transparency: transparency,
                 setDescriptors: { bound.value?.setDescriptors($0) }),
             log: log)
@@ -172,7 +178,7 @@ package struct Service: Sendable {
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
                 http: { bound.value?.counters }, broadcaster: broadcaster, rotator: rotator,
-                planner: planner, newRegistrations: newRegistrations,
+                planner: planner, newRegistrations: newRegistrations, testPushes: testPushes,
                 relay: relay?.service.counters, oblivious: oblivious),
             health: operation, transparency: transparency, access: access,
             reloader: reloader)

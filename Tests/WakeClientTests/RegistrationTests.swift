@@ -191,4 +191,26 @@ struct RegistrationTests {
             #expect(stored.row?.sealed.count == 632)
         }
     }
+
+    @Test("a test of pushes says how long one took, or that none came, and needs a registration")
+    func testPush() throws {
+        let world = try World()
+        try world.time.run {
+            let client = try world.client()
+            await #expect(throws: ClientError.notRegistered) { try await client.testPush() }
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            let test = Task(executorPreference: world.time.tasks) { try await client.testPush() }
+            await world.time.sleep(.seconds(2))
+            client.wake(.push)
+            let delay = try #require(try await test.value)
+            #expect((.seconds(1)...(.seconds(3))).contains(delay))
+            #expect(try await client.testPush() == nil)
+            world.service.refuse(next: [429], retryAfter: .seconds(540))
+            await #expect(throws: ClientError.httpStatus(429, retryAfter: .seconds(540))) {
+                try await client.testPush()
+            }
+        }
+        let access = try ProfileAccess(world.configuration(), environment: world.environment)
+        #expect(try access.pushTest()?.seconds == nil && access.pushTest() != nil)
+    }
 }

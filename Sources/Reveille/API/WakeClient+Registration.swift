@@ -31,6 +31,30 @@ extension WakeClient {
         return try registration.state()
     }
 
+    /// Asks the service for one push to this device and waits until it arrives, a minute at most: a
+    /// push of a broadcast that comes meanwhile counts as well. The app hands pushes over by
+    /// ``wake(_:)`` as usual. `doctor` and ``ProfileDiagnostics`` tell of the last test.
+    /// - Returns: the time that it took; nil when no push came.
+    /// - Throws: `notRegistered` without a registration; `httpStatus` with 429 when the last test
+    ///   was less than ten minutes ago; or the failure of the request.
+    public func testPush() async throws(ClientError) -> Duration? {
+        try await onTaskExecutor { () async throws(ClientError) in
+            let (asked, start, before) = (
+                environment.wallSeconds(), environment.uptime(), wakes.pushes
+            )
+            try await registration.askForPush()
+            var time = Duration.zero
+            while wakes.pushes == before, time < PushTest.patience, !Task.isCancelled {
+                await wakes.pushed.wait(for: PushTest.patience - time, in: environment)
+                time = environment.uptime() - start
+            }
+            guard !Task.isCancelled else { throw .cancelled }
+            let delay = wakes.pushes == before ? nil : time
+            try profile.note(PushTest(asked: asked, delay: delay))
+            return delay
+        }
+    }
+
     /// Asks the service for everything it holds about this client.
     /// - Throws: `notRegistered` without a registration, or the failure of the request.
     public func storedRegistration() async throws(ClientError) -> HeldRegistration {

@@ -2,7 +2,7 @@ import WakeSystem
 
 /// The socket of a running client in its state directory, for other processes of the same user:
 /// commands that changed the state say so, `status` and `test` get an answer.
-struct ControlSocket {
+package struct ControlSocket {
     enum Request: String {
         /// The state was changed. Has no answer.
         case changed
@@ -10,6 +10,8 @@ struct ControlSocket {
         case status
         /// Delivers a planted match; the answer is `{"delivered":true}` or `{"delivered":false}`.
         case test
+        /// Asks for one push; the answer is a `PushTestAnswer`.
+        case push
     }
 
     private static let name = "control"
@@ -31,6 +33,7 @@ struct ControlSocket {
                         let isDelivered = (try? await client.deliverTest()) ?? false
                         caller.answer(Array("{\"delivered\":\(isDelivered)}".utf8))
                     }
+                case .push: Task { caller.answer(await client.answerPushTest()) }
                 case nil: break
                 }
             }

@@ -6,6 +6,7 @@ import WakeSystem
 struct ServiceAddresses: Sendable {
     let registration: FetchURL?
     let wakes: FetchURL?
+    let testPush: FetchURL?
     /// Where registrations go instead, encapsulated.
     private(set) var relay: FetchURL?
     /// One operator sees who registers and who fetches.
@@ -17,13 +18,14 @@ struct ServiceAddresses: Sendable {
     ) throws(ClientError) {
         guard let text else {
             guard channel == .poll else { throw .configuration(.serviceMissing) }
-            (registration, wakes, sharesOrigin) = (nil, nil, false)
+            (registration, wakes, testPush, sharesOrigin) = (nil, nil, nil, false)
             return
         }
         do {
             let service = try FetchURL(text)
             registration = try service.appending("v1/registration")
             wakes = try service.appending("v1/wakes")
+            testPush = try service.appending("v1/registration/wake")
             sharesOrigin = feed.map { service.hasSameOrigin(as: $0) } ?? false
         } catch {
             throw .configuration(.serviceURL)

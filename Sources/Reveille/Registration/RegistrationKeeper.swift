@@ -117,6 +117,18 @@ final class RegistrationKeeper {
         }
     }
 
+    /// Asks for one push to the registered push token.
+    func askForPush() async throws(ClientError) {
+        guard let url = service.testPush else { throw .configuration(.serviceMissing) }
+        guard let desired = try desired(), desired.address == address, desired.isAcknowledged,
+            case .registered = desired.kind
+        else { throw .notRegistered }
+        let request = RegistrationRequest.testPush(by: desired.instanceToken, at: url)
+        do throws(ClientError) { _ = try await transport.body(of: request) } catch {
+            guard error == .httpStatus(202, retryAfter: nil) else { throw error }
+        }
+    }
+
     /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
     func shortenWait() throws(ClientError) {
         guard let desired = try desired(), Reconciler.shortensWait(of: desired),

@@ -1,7 +1,7 @@
 import WakeFetch
 import WakeModel
 
-/// The three requests that carry the instance token (Policy/PROTOCOL.md). From outside they have
+/// The requests that carry the instance token (Policy/PROTOCOL.md). From outside they have
 /// one size: a `PUT` body is padded to one length, and a `Padding` field fills the others up.
 enum RegistrationRequest {
     static func put(
@@ -26,6 +26,17 @@ enum RegistrationRequest {
         FetchRequest(
             url, method: .get, fields: [authorization(instance), padding(putExcess)],
             limit: Limits.registrationAnswerBytes * 2, purpose: .registration)
+    }
+
+    static func testPush(by instance: InstanceToken, at url: FetchURL) -> FetchRequest {
+        FetchRequest(
+            url, method: .post,
+            // `POST` and its path are six characters longer; libcurl names the length of no body.
+            fields: [
+                authorization(instance),
+                padding(putExcess - 1 - "/wake".utf8.count - "Content-Length: 0\r\n".utf8.count),
+            ],
+            body: [], limit: 4096, purpose: .registration)
     }
 
     /// Bytes that a `PUT` has beyond the others: two fields and a body.

@@ -64,6 +64,13 @@ package struct ProfileAccess {
         }
     }
 
+    func ask(_ request: ControlSocket.Request, seconds: UInt32) -> [UInt8]? {
+        ControlSocket.ask(request, configuration.stateDirectory, seconds: seconds)
+    }
+
+    /// The last test of pushes; nil before the first.
+    package func pushTest() throws(ClientError) -> PushTest? { try database.value(.pushTest) }
+
     /// The ids of delivered matches, the newest first: all that is left of them.
     package func deliveredMatches(limit: Int) throws(ClientError) -> [MatchID] {
         try database.deliveredMatches(limit: limit)

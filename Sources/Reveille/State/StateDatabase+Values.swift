@@ -13,7 +13,7 @@ extension StateDatabase {
         case head
         /// The bytes of the counted day.
         case quota
-        case registration, former, distributor
+        case registration, former, distributor, pushTest
     }
 
     func bytes(_ key: Key) throws(ClientError) -> [UInt8]? {

@@ -219,7 +219,13 @@ final class PendingWakes: Sendable {
 
     /// Signalled when a cycle may have to begin.
     let event = AsyncEvent()
+    /// Signalled by pushes, for a test of them.
+    let pushed = AsyncEvent()
+    private let pushCount = Atomic(0)
     private let wakes = Mutex(Wakes())
+
+    /// Pushes that arrived in this process.
+    var pushes: Int { pushCount.load(ordering: .relaxed) }
 
     func add(_ reason: SyncReason, at time: Duration) {
         wakes.withLock { wakes in
@@ -234,6 +240,9 @@ final class PendingWakes: Sendable {
             (wakes.shared, wakes.time) = (shared, time)
         }
         event.signal()
+        guard reason == .push else { return }
+        pushCount.add(1, ordering: .relaxed)
+        pushed.signal()
     }
 
     func removeAll() -> Wakes {

@@ -8,7 +8,7 @@ package enum Problem: Sendable, CaseIterable {
     case pushHostNotAllowed, pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed
     case contentTypeUnsupported, adminTokenWrong, browserRefused
     case rangeNotSatisfiable
-    case proofNeeded, storeFull, storeUnavailable, overloaded, feedUnavailable
+    case proofNeeded, wakeTooSoon, storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, noBroadcastRunning, rotationUnconfirmed
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
     case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
@@ -43,6 +43,7 @@ package enum Problem: Sendable, CaseIterable {
         case .browserRefused: (403, "browser_refused")
         case .rangeNotSatisfiable: (416, "range_not_satisfiable")
         case .proofNeeded: (429, "proof_needed")  // RFC 6585 §4
+        case .wakeTooSoon: (429, "wake_too_soon")
         case .storeFull: (507, "store_full")
         case .storeUnavailable: (503, "store_unavailable")
         case .overloaded: (503, "overloaded")
@@ -94,6 +95,7 @@ package enum Problem: Sendable, CaseIterable {
         case .browserRefused: "the admin listener serves programs of its own machine, no web pages"
         case .rangeNotSatisfiable: "the range begins after the end"
         case .proofNeeded: "many register: solve the challenge and send the proof"
+        case .wakeTooSoon: "a device can ask for one push in ten minutes"
         case .storeFull: "the store is full; deleting still works"
         case .storeUnavailable: "the store cannot be used at the moment"
         case .overloaded: "too much is waiting; try again"

@@ -117,6 +117,7 @@ actor Reloader {
         let newRegistrations: NewRegistrations
         let schedule: ScheduleStore
         let relay: RelayRoute?
+        let testPushes: TestPushes
         let oblivious: ObliviousRoute
         let peers: ShardPeers
         let transparency: TransparencyRoute
@@ -182,7 +183,11 @@ actor Reloader {
         }
         let changes = gateways.changes(since: former.set)
         next.gateways = changes.map(\.name)
-        if !changes.isEmpty { parts.relay?.replace(gateways.all, of: changes.flatMap(\.services)) }
+        if !changes.isEmpty {
+            let services = changes.flatMap(\.services)
+            parts.relay?.replace(gateways.all, of: services)
+            parts.testPushes.replace(gateways.all, of: services)
+        }
         return next
     }
 

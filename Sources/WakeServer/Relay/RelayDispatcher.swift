@@ -14,7 +14,7 @@ struct RelayDispatcher {
     private let clock: TimeSource
     private let mailbox: Mailbox<RelayService.Message>
     private let report: RelayEvent.Handler
-    private var sessions: RelaySessionPool
+    private var sessions: GatewaySessionPool
     private var pending = RelayPendingRequests()
     private var clients: [Int: Client] = [:]
 
@@ -30,7 +30,7 @@ struct RelayDispatcher {
     init(
         authenticator: RelayAuthenticator, clock: TimeSource,
         mailbox: Mailbox<RelayService.Message>, report: @escaping RelayEvent.Handler,
-        sessions: RelaySessionPool
+        sessions: GatewaySessionPool
     ) {
         self.authenticator = authenticator
         self.clock = clock

@@ -82,7 +82,7 @@ package final class RelayService: Sendable {
             }
             var dispatcher = RelayDispatcher(
                 authenticator: authenticator, clock: clock, mailbox: mailbox, report: report,
-                sessions: RelaySessionPool(gateways: gateways) { [mailbox] number, report in
+                sessions: GatewaySessionPool(gateways: gateways) { [mailbox] number, report in
                     mailbox.post(.report(session: number, report), weight: 0)
                 })
             while !Task.isCancelled {

@@ -12,6 +12,7 @@ package struct Metrics: Sendable {
     let rotator: Rotator
     let planner: BroadcastPlanner
     let newRegistrations: NewRegistrations
+    let testPushes: TestPushes
     let relay: RelayCounters?
     let oblivious: ObliviousRoute
     private var store: StoreCounters { planner.store.counters }
@@ -19,6 +20,7 @@ package struct Metrics: Sendable {
     private var counters: [Counter] {
         [broadcaster.broadcasts, broadcaster.streamWakeUps]
             + [newRegistrations.admitted, newRegistrations.challenged]
+            + [testPushes.accepted, testPushes.failed]
             + [oblivious.opened, oblivious.refused, oblivious.overloaded]
             + store.all + (http()?.all ?? [])
     }

@@ -37,6 +37,8 @@ struct PublicRoutes: Sendable {
         if let permission = crossOrigin.preflight(request) { return responder.respond(permission) }
         if request.isPath(RegistrationRoute.path) {
             registration.handle(request, responder)
+        } else if request.isPath(RegistrationRoute.wakePath) {
+            registration.handleWake(request, responder)
         } else if request.isPath(ObliviousRoute.path) {
             oblivious.handle(request, responder)
         } else if request.isPath(ObliviousRoute.keysPath) {

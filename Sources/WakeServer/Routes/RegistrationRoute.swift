@@ -11,8 +11,10 @@ struct RegistrationRoute: Sendable {
     let settings: Settings
     let newRegistrations: NewRegistrations
     let peers: ShardPeers
+    let testPushes: TestPushes
 
     static let path: StaticString = "/v1/registration"
+    static let wakePath: StaticString = "/v1/registration/wake"
 
     /// What a request for this path says, however it came.
     struct Call: Sendable {
@@ -39,6 +41,38 @@ struct RegistrationRoute: Sendable {
         perform(
             request, responder, from: isRelayed ? .oblivious : .network(responder.source),
             isHandedOn: false)
+    }
+
+    /// One push to the push token of the instance token, which shows a device that pushes arrive.
+    /// The answer and its time are the same where nothing is registered.
+    func handleWake(_ request: Request, _ responder: Responder) {
+        guard request.method == .post else {
+            return responder.respond(.methodNotAllowed(allow: "POST"))
+        }
+        guard let token = request.bearerToken.flatMap({ InstanceToken(text: $0.span) }) else {
+            let isAuthorized = request.onlyValue(of: "authorization") != nil
+            return responder.respond(
+                .problem(isAuthorized ? .instanceTokenMalformed : .instanceTokenMissing))
+        }
+        switch testPushes.refusal(for: token) {
+        case .tooSoon(let seconds):
+            return responder.respond(.problem(.wakeTooSoon, retryAfter: seconds))
+        case .tooMany: return responder.respond(.problem(.overloaded))
+        case nil: break
+        }
+        store.perform(
+            .read(token),
+            preparing: { [health, testPushes] answer in
+                health.storeAnswered()
+                if case .stored(let stored?) = answer { testPushes.send(to: stored.token) }
+                let response: Response =
+                    switch answer {
+                    case .unavailable: .problem(.storeUnavailable)
+                    case .overloaded: .problem(.overloaded)
+                    default: .accepted
+                    }
+                return { responder.respond(response) }
+            })
     }
 
     /// The listener of `[cluster]`: deletions that other shards hand on, and nothing else.

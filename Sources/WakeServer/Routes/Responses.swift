@@ -13,6 +13,9 @@ extension Response {
     /// `PUT` and `DELETE`: byte-identical whatever was there before.
     static let done = Response(204, fields: privateFields)
 
+    /// `POST /v1/registration/wake`: a push goes out if there is a registration.
+    static let accepted = Response(202, fields: privateFields)
+
     /// As the server says it of a request that came as it is.
     static let contentEncoding = Response.problem(
         415, title: "Content codings are not implemented", code: "content_encoding",
@@ -62,8 +65,15 @@ extension Response {
             ], body: .bytes(text.bytes))
     }
 
-    private static func render(_ problem: Problem) -> Response {
-        var fields: [(StaticString, String)] = []
+    /// - Parameter retryAfter: seconds.
+    static func problem(_ problem: Problem, retryAfter: Int) -> Response {
+        render(problem, [("Retry-After", "\(retryAfter)")])
+    }
+
+    private static func render(
+        _ problem: Problem, _ more: [(StaticString, String)] = []
+    ) -> Response {
+        var fields = more
         switch problem {
         case .instanceTokenMissing, .instanceTokenMalformed, .adminTokenWrong:
             fields.append(("WWW-Authenticate", "Bearer"))  // RFC 9110 §15.5.2: a must

@@ -95,7 +95,7 @@ struct CrossOriginResponses: Sendable {
     private static let permission = Response(
         204,
         fields: [
-            ("Access-Control-Allow-Methods", "GET, PUT, DELETE"),
+            ("Access-Control-Allow-Methods", "GET, PUT, POST, DELETE"),
             ("Access-Control-Allow-Headers", "Authorization, Content-Type, Padding, Range"),
             // Chromium keeps a permission for two hours at most.
             ("Access-Control-Max-Age", "7200"), ("Cache-Control", "no-store"),

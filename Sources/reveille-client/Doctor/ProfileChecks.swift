@@ -253,10 +253,27 @@ struct StateChecks {
         return findings
     }
 
-    /// Empty unless a UnifiedPush distributor was chosen.
+    private static func finding(_ test: PushTest) -> Finding {
+        guard let seconds = test.seconds else {
+            return .warning(
+                "push-test",
+                "the push that was asked for at \(test.time.minuteText) did not arrive",
+                hint: "reveille-client test --push asks for another; polls find everything, later")
+        }
+        return .ok(
+            "push-test",
+            "pushes arrive: the last test, at \(test.time.minuteText), took "
+                + Report.seconds(seconds))
+    }
+
+    /// Of a UnifiedPush distributor, if one was chosen, and the last test.
     func pushes(_ profile: Profile) async -> [Finding] {
         do throws(CommandFailure) {
-            return try await PushStatus(profile, configuration).finding.map { [$0] } ?? []
+            let chosen = try await PushStatus(profile, configuration).finding
+            let test = try mapError(CommandFailure.init) { () throws(ClientError) in
+                try ProfileAccess(configuration).pushTest()
+            }
+            return [chosen, test.map(Self.finding)].compactMap(\.self)
         } catch {
             return [.failed("pushes", error.message, hint: error.hint, status: error.status)]
         }

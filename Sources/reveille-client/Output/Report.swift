@@ -47,6 +47,12 @@ enum Report {
         "a proxy on the way ends each stream after \(seconds) s; wakes come late, polling works"
     }
 
+    /// With one digit, as in `2.1 s`.
+    static func seconds(_ seconds: Double) -> String {
+        let tenths = Int((seconds * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+
     static func code(_ error: ClientError?) -> String { error.map { "\"\($0.code)\"" } ?? "null" }
 
     static func distributor(_ trouble: Warning.DistributorTrouble) -> String {

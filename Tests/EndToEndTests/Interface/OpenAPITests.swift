@@ -85,7 +85,7 @@ struct OpenAPITests {
         let (status, output) = try await schemathesis(
             Self.document(service), service, ["--max-examples", String(Self.cases)])
         #expect(status == 0, "\(output)")
-        #expect(output.contains("15 passed"), "\(output)")
+        #expect(output.contains("16 passed"), "\(output)")
         #expect(await service.stop() == 0)
     }
 

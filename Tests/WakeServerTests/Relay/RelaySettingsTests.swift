@@ -67,7 +67,7 @@ struct RelaySettingsTests {
     func lifetimes() {
         let asked = [0, 1, 7_200, 7_201, 28_800, 86_399, 86_401, 604_800, 604_801, 2_419_200]
         #expect(
-            asked.map(RelaySessionPool.sessionLifetime) == [
+            asked.map(GatewaySessionPool.sessionLifetime) == [
                 7_200, 7_200, 7_200, 28_800, 28_800, 86_400, 604_800, 604_800, 604_800, 604_800,
             ])
     }

@@ -4,7 +4,7 @@ import WakeSystem
 
 /// The gateway sessions that requests share: one for each push service and lifetime, opened at
 /// first use and kept while used, as Apple treats rapid reconnects as an attack.
-struct RelaySessionPool {
+struct GatewaySessionPool {
     enum Choice {
         case session(Int)
         /// It failed a moment ago, and is not tried again yet.
@@ -104,6 +104,9 @@ struct RelaySessionPool {
         // An ambiguous answer must not wait for a later request, which may never come.
         session.flush(isFinal: false)
     }
+
+    /// Wake-ups of one session without a result.
+    func unsettled(of number: Int) -> Int { max(0, open[number]?.unsettled ?? 0) }
 
     mutating func complete(_ results: [WakeUpResult], by number: Int) {
         guard let key = open[number]?.key else { return }
