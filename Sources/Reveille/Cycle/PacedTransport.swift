@@ -3,9 +3,10 @@ import WakeFetch
 import WakeSystem
 
 /// The requests of a client's checks, each at a time that nothing on this device decides: multiples
-/// of a fixed time after the first one, and a little more, at random. An answer takes longer to search where there are many
-/// secrets, and to store where there is a match in it or was in one before, and an observer of the
-/// line must not learn that from the time of the next request, also of the next check.
+/// of a fixed time after the first one, and a little more, at random. An answer takes longer to
+/// search where there are many secrets, and to store where there is a match in it or was in one
+/// before, and an observer of the line must not learn that from the time of the next request, also
+/// of the next check.
 final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to get an answer and to store it.
     static let step = Duration.milliseconds(100)

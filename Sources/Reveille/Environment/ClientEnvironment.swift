@@ -114,8 +114,8 @@ package protocol ClientTransport: Sendable {
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async throws(FetchError) -> FetchResponse
 
-    /// Returns when no connection of the purpose is open any more: some time after the last request,
-    /// the same whatever it brought.
+    /// Returns when no connection of the purpose is open any more: some time after the last
+    /// request, the same whatever it brought.
     func quiesce(_ purpose: FetchPurpose) async
 }
 

@@ -2,8 +2,8 @@ import WakeModel
 import WakeSystem
 
 /// The bounds of the pushes that devices ask for themselves: one in ten minutes for an instance
-/// token, registered or not, and a number for all. What it knows of instance tokens are hashes under
-/// a key of this process, for ten minutes.
+/// token, registered or not, and a number for all. It knows instance tokens by hashes under a key
+/// of this process, for ten minutes.
 struct TestPushLimits {
     /// The reason to send nothing.
     enum Refusal: Equatable {
