@@ -4,10 +4,14 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.CookieHandler;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import javax.crypto.spec.SecretKeySpec;
 
@@ -22,16 +26,34 @@ import javax.crypto.spec.SecretKeySpec;
  * signatures            of lines "key message signature" in hexadecimal, whether they verify, and
  *                       whether the key is one
  * </pre>
+ *
+ * <p>The property {@code cookies} makes it an app that keeps cookies: {@code one} for every host, or
+ * {@code fault}, which throws.
  */
 final class ClientCycles {
     private ClientCycles() {}
 
     public static void main(String[] words) throws IOException {
+        String cookies = System.getProperty("cookies");
+        if (cookies != null) CookieHandler.setDefault(new Cookies(cookies.equals("fault")));
         switch (words[0]) {
             case "policies": policies(words); break;
             case "signatures": signatures(); break;
             default: client(words);
         }
+    }
+
+    private static final class Cookies extends CookieHandler {
+        private final boolean isFaulty;
+
+        Cookies(boolean isFaulty) { this.isFaulty = isFaulty; }
+
+        @Override public Map<String, List<String>> get(URI uri, Map<String, List<String>> fields) {
+            if (isFaulty) throw new IllegalStateException("a fault of the app");
+            return Collections.singletonMap("Cookie", Collections.singletonList("name=me"));
+        }
+
+        @Override public void put(URI uri, Map<String, List<String>> fields) {}
     }
 
     private static void client(String[] words) throws IOException {

@@ -22,7 +22,7 @@ struct JavaClientTests {
         }
 
         /// Nothing listens there, and nothing is registered.
-        private var place: [String] {
+        var place: [String] {
             [(directory?.path ?? "") + "/state", "https://wake.example.org", feed, key]
         }
 
@@ -249,15 +249,28 @@ struct JavaClientTests {
         #expect(text.contains("batches: 1 checked, 0 to be checked") && !text.contains("127.0"))
     }
 
+    @Test("a cookie is not sent, and a fault of the app is no loss of the network")
+    func faults() async throws {
+        let site = try await FeedSite()
+        let app = try await App(of: site)
+        let words = ["cycle"] + app.place + [app.secret]
+        let cookie = try app.program.start(words, properties: ["-Dcookies=one"])
+        #expect(await cookie.exit() == 0)
+        #expect(cookie.output.contains("failure cookie, 0 unchecked"), "\(cookie.output)")
+        let fault = try app.program.start(words, properties: ["-Dcookies=fault"])
+        #expect(await fault.exit() != 0)
+        #expect(fault.output.contains("a fault of the app"), "\(fault.output)")
+        #expect(try await app.diagnostics().contains("last check: fault\n"))
+        #expect(site.requests.isEmpty)
+        #expect(try await app.cycle() == [Self.done])
+    }
+
     @Test("secrets that cannot be read: it asks for what every client asks for, and comes again")
     func locked() async throws {
         let site = try await FeedSite()
         let app = try await App(of: site)
         try await site.publish(app.secret)
-        let place = [
-            (app.directory?.path ?? "") + "/state", "https://wake.example.org", site.url, site.key,
-        ]
-        let locked = try app.program.start(["cycle"] + place)
+        let locked = try app.program.start(["cycle"] + app.place)
         #expect(await locked.exit() == 0)
         #expect(locked.output.contains("failure secrets, 1 unchecked"), "\(locked.output)")
         #expect(site.requests.contains { $0.path.hasPrefix("/b/") })

@@ -110,7 +110,26 @@ struct JavaLibraryTests {
             let files = ["a", "b"].map { "\(directory.path)/\($0)/\(name)" }
             #expect(FileManager.default.contentsEqual(atPath: files[0], andPath: files[1]))
         }
-        try await useInApp(directory.path + "/a/\(start).jar", in: directory.path)
+        let jar = directory.path + "/a/\(start).jar"
+        try await useInApp(jar, in: directory.path)
+        try await watch(with: jar, in: directory.path)
+    }
+
+    /// Runs the shortest program, as its comment says it.
+    private func watch(with jar: String, in directory: String) async throws {
+        let site = try await FeedSite()
+        let secret = "a secret of this device, the first"
+        try await site.publish(secret.utf8.map { String(format: "%02x", $0) }.joined())
+        try await JavaProgram.compile(
+            [Repository.absolute("Tests/Examples/Java/Watch.java")], into: directory + "/watch",
+            with: jar)
+        let words = ["https://wake.example.org", site.url, site.key, directory + "/state", secret]
+        for expected in ["this concerns you: the first\n", ""] {
+            let program = try RunningProgram(
+                path: InstalledPrograms.path("java") ?? "java",
+                ["-cp", "\(jar):\(directory)/watch", "Watch"] + words + ["once"])
+            #expect(await program.exit() == 0 && program.output == expected, "\(program.output)")
+        }
     }
 
     /// Compiles the app of Tests/Examples with the jar and stand-ins for what Android has.

@@ -11,6 +11,7 @@ import androidx.core.app.NotificationChannelCompat
 import androidx.core.app.NotificationCompat
 import androidx.core.app.NotificationManagerCompat
 import androidx.work.*
+import com.google.firebase.messaging.FirebaseMessaging
 import com.google.firebase.messaging.FirebaseMessagingService
 import com.google.firebase.messaging.RemoteMessage
 import java.io.File
@@ -46,6 +47,7 @@ class WakeApp : Application() {
             NotificationChannelCompat.Builder("matches", NotificationManagerCompat.IMPORTANCE_HIGH)
                 .setName("Matches").build())
         poll(4 * 3600, ExistingPeriodicWorkPolicy.KEEP)
+        FirebaseMessaging.getInstance().token.addOnSuccessListener { register(Registration.PushToken.fcm(it)) }
     }
 
     /** At each start, and whenever there is another token. */

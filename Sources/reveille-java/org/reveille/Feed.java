@@ -263,7 +263,10 @@ public final class Feed {
             byte[] known = suffix(head, each);
             if (known != null && !Arrays.equals(known, suffix(file, each))) return true;
         }
-        boolean isSame = head.length > 0 && last(head) == last(file);
+        // Of the last batch that both name they say the whole hash.
+        long last = last(file);
+        boolean isSame = head.length > 0 && last(head) == last && suffix(head, last) != null
+            && suffix(file, last) != null;
         return isSame && !Arrays.equals(Bytes.part(head, 56, 32), Bytes.part(file, 56, 32));
     }
 
