@@ -71,7 +71,10 @@ struct CrossOriginResponses: Sendable {
         ResponseFields(
             [
                 ("Access-Control-Allow-Origin", origin),
-                ("Access-Control-Expose-Headers", "Content-Range, Retry-After, Reveille-Program"),
+                (
+                    "Access-Control-Expose-Headers",
+                    "Content-Range, Date, Retry-After, Reveille-Program"
+                ),
             ] + more)
     }
 

@@ -80,6 +80,11 @@ struct CrossOriginTests {
                 let answer = try exchange(service, "GET", path, "Origin: \(origin)\r\n")
                 #expect(answer["Access-Control-Allow-Origin"] == allowed)
                 #expect(answer["Vary"] == vary)
+                #expect(
+                    answer["Access-Control-Expose-Headers"]
+                        == allowed.map { _ in "Content-Range, Date, Retry-After, Reveille-Program" }
+                )
+                #expect(answer["Date"] != nil)
                 let stranger = try exchange(service, "GET", path, "Origin: https://x.example\r\n")
                 #expect(stranger["Access-Control-Allow-Origin"] == (allowed == "*" ? "*" : nil))
                 #expect(stranger["Vary"] == vary)

@@ -2,6 +2,7 @@ import Foundation
 import PhoneRegistration
 import TestSupport
 import Testing
+import WakeModel
 import WakeSystem
 
 @Suite("The registration for phones, against the real service", .timeLimit(.minutes(30)))
@@ -21,6 +22,12 @@ struct PhoneTests {
     func livesInJava() async throws {
         let program = try await JavaProgram()
         try await livesAll { try program.phone() }
+    }
+
+    @Test("in JavaScript, the same", .enabled(if: NodeProgram.isInstalled, NodeProgram.missing))
+    func livesInJavaScript() async throws {
+        let program = try NodeProgram()
+        try await livesAll { try NodeMachine(program) }
     }
 
     private func livesAll<Machine: PhoneMachine>(_ make: () throws -> Machine) async throws {
@@ -75,6 +82,14 @@ struct PhoneTests {
     func workInJava() async throws {
         let program = try await JavaProgram()
         try await works { try program.phone() }
+    }
+
+    @Test(
+        "work in JavaScript, the same",
+        .enabled(if: NodeProgram.isInstalled, NodeProgram.missing))
+    func workInJavaScript() async throws {
+        let program = try NodeProgram()
+        try await works { try NodeMachine(program) }
     }
 
     private func works<Machine: PhoneMachine>(_ make: () throws -> Machine) async throws {
@@ -155,6 +170,26 @@ struct PhoneTests {
                     + text(row.text) + number(row.bits, 4) + number(600, 8))
             guard case .solve = try phone.next(now: 1) else { throw TestFailure("nothing to do") }
             #expect(try phone.proof() == row.proof)
+        }
+    }
+
+    @Test(
+        "a proof in JavaScript is what Policy/PROTOCOL.md says",
+        .enabled(if: NodeProgram.isInstalled, NodeProgram.missing))
+    func proofsInJavaScript() async throws {
+        let program = try NodeProgram()
+        for row in try Self.vectors() {
+            let bytes = Base64URL.decode(Array(row.token.utf8).span) ?? []
+            let token = String(decoding: Hex.encode(bytes.span), as: UTF8.self)
+            let state = """
+                {"token":"\(token)","wish":{"service":"fcm","token":"x"},"confirmed":null,
+                "isErasing":false,"isRefused":false,"failures":0,"nextTime":0,"proof":null,
+                "challenge":{"text":"\(row.text)","bits":\(row.bits),"nonce":0,"expires":600,
+                "token":"\(token)"},"lastStatus":null}
+                """
+            var page = NodeMachine(program, state: state)
+            guard case .solve = try page.next(now: 1) else { throw TestFailure("nothing to do") }
+            #expect(try page.proof() == row.proof)
         }
     }
 

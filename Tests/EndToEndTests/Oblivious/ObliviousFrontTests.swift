@@ -119,6 +119,29 @@ struct ObliviousFrontTests {
         }
     }
 
+    @Test("scripts of web pages may send, and read every answer")
+    func pages() async throws {
+        let gateway = try WireServer { peer in
+            guard WireRequest(from: peer) != nil else { return }
+            let fields = "Access-Control-Allow-Origin: https://x.example\r\nContent-Length: 0"
+            _ = try? peer.send("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
+        }
+        defer { gateway.refuse() }
+        let relay = try await ObliviousRelay(to: gateway.url + "/v1/oblivious")
+        let question = try Self.send(
+            "OPTIONS / HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.org\r\n"
+                + "Access-Control-Request-Method: POST\r\n"
+                + "Access-Control-Request-Headers: content-type\r\n\r\n", to: relay)
+        #expect(question.status == 204 && question["access-control-allow-origin"] == "*")
+        #expect(question["access-control-allow-headers"] == "Content-Type")
+        for request in [Self.post(), Self.post(5000), "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"] {
+            let answer = try Self.send(request, to: relay)
+            #expect(answer["access-control-allow-origin"] == "*", "\(answer.status)")
+            #expect(answer["access-control-expose-headers"] == "Retry-After")
+        }
+        #expect(await relay.stop() == 0)
+    }
+
     @Test("refuses in JSON, and holds each network to its number a minute")
     func refusals() async throws {
         let gateway = try WireServer { peer in

@@ -17,6 +17,8 @@ final class Browser {
     /// What the page made the browser complain about: console, exceptions, content policy, network.
     private(set) var complaints: [String] = []
     private var isLoaded = false
+    /// Service workers by what they are for.
+    private var workers: [String: String] = [:]
 
     init() async throws {
         directory = try TemporaryDirectory()
@@ -40,7 +42,9 @@ final class Browser {
             throw TestFailure("no page")
         }
         page = try WebSocket(port: port, path: "/devtools/page/\(id)")
-        for domain in ["Page", "Runtime", "Log", "Network"] { try call("\(domain).enable") }
+        for domain in ["Page", "Runtime", "Log", "Network", "ServiceWorker"] {
+            try call("\(domain).enable")
+        }
     }
 
     /// Ends it; its profile is in use until then.
@@ -66,6 +70,24 @@ final class Browser {
     /// Sends `Accept-Language` with every request from now on.
     func prefer(_ language: String) throws {
         try call("Network.setExtraHTTPHeaders", ["headers": ["Accept-Language": language]])
+    }
+
+    /// Allows every page to show notifications.
+    func allowNotifications() throws {
+        try call("Browser.grantPermissions", ["permissions": ["notifications"]])
+    }
+
+    /// Runs a script in every page from now on, before those of the page.
+    func prepare(_ script: String) throws {
+        try call("Page.addScriptToEvaluateOnNewDocument", ["source": script])
+    }
+
+    /// Delivers a push message to the service worker of an origin, as a push service does.
+    func push(to origin: String) throws {
+        guard let worker = workers[origin + "/"] else { throw TestFailure("no worker: \(workers)") }
+        try call(
+            "ServiceWorker.deliverPushMessage",
+            ["origin": origin, "registrationId": worker, "data": ""])
     }
 
     /// A PNG of what is to be seen, or of the whole page.
@@ -122,6 +144,12 @@ final class Browser {
         case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown",
             "Network.loadingFailed":
             complaints.append("\(event["params"] ?? name ?? "")")
+        case "ServiceWorker.workerRegistrationUpdated":
+            let parameters = event["params"] as? [String: Any]
+            for each in parameters?["registrations"] as? [[String: Any]] ?? [] {
+                guard let scope = each["scopeURL"] as? String else { continue }
+                workers[scope] = each["registrationId"] as? String
+            }
         default: break
         }
     }
