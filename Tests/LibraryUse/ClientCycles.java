@@ -21,7 +21,7 @@ import javax.crypto.spec.SecretKeySpec;
  * <pre>
  * cycle DIRECTORY SERVICE FEED KEY [--policy FILE] [--window MILLISECONDS] [--keep] [SECRET...]
  * register|unregister DIRECTORY SERVICE FEED KEY [TOKEN]
- * status|start-over DIRECTORY SERVICE FEED KEY
+ * status|start-over|push DIRECTORY SERVICE FEED KEY
  * policies FILE...      says of each "ok", or why it is none
  * signatures            of lines "key message signature" in hexadecimal, whether they verify, and
  *                       whether the key is one
@@ -81,6 +81,7 @@ final class ClientCycles {
                 case "register": client.register(Registration.PushToken.webPush(words[5])); break;
                 case "unregister": client.unregister(); break;
                 case "start-over": client.startOver(); break;
+                case "push": System.out.println("push " + client.testPush(() -> true)); break;
                 default: System.out.print(client.diagnostics());
             }
             if (words[0].endsWith("register")) {

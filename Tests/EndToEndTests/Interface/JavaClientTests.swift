@@ -137,30 +137,34 @@ struct JavaClientTests {
         let server = try WireServer { peer in
             while let request = WireRequest(from: peer) {
                 seen.update { $0.append(request) }
-                try? peer.send("HTTP/1.1 204 No Content\r\n\r\n")
+                let status = request.method == "POST" ? "202 Accepted" : "204 No Content"
+                try? peer.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
             }
         }
         let program = try await JavaProgram(drivenBy: "ClientCycles")
         let directory = try TemporaryDirectory()
         let site = try await FeedSite()
         let place = [directory.path + "/state", server.url, site.url, site.key]
+        let endpoint = "https://push.example.org/a"
         for words in [
-            ["register"] + place + ["https://push.example.org/a"], ["unregister"] + place,
+            ["push"] + place, ["register"] + place + [endpoint], ["push"] + place,
+            ["unregister"] + place,
         ] {
             let app = try program.start(words, language: "ar-EG")
             #expect(await app.exit() == 0, "\(app.output)")
         }
         let requests = seen.value
-        #expect(requests.map(\.method) == ["PUT", "DELETE"])
+        #expect(requests.map(\.method) == ["PUT", "POST", "DELETE"])
         let sizes = requests.map { $0.head.utf8.count + $0.body.count }
         #expect(Set(sizes).count == 1, "\(sizes)")
         let names = requests.map { request in
             request.head.split(separator: "\r\n").dropFirst().map { $0.prefix { $0 != ":" } }
         }
         let common = ["Accept", "Accept-Encoding", "Authorization", "Connection"]
+        let body = ["Content-Length", "Content-Type", "Host"]
         #expect(
             names.map { $0.map(String.init).sorted() } == [
-                common + ["Content-Length", "Content-Type", "Host", "User-Agent"],
+                common + body + ["User-Agent"], common + body + ["Padding", "User-Agent"],
                 common + ["Host", "Padding", "User-Agent"],
             ])
         server.refuse()
@@ -262,7 +266,15 @@ struct JavaClientTests {
         #expect(fault.output.contains("a fault of the app"), "\(fault.output)")
         #expect(try await app.diagnostics().contains("last check: fault\n"))
         #expect(site.requests.isEmpty)
-        #expect(try await app.cycle() == [Self.done])
+        // Two objects would undo what the other one has written.
+        let first = try app.start()
+        _ = try await first.line(containing: "began")
+        let second = try app.program.start(["status"] + app.place)
+        #expect(await second.exit() != 0 && second.output.contains("another WakeClient"))
+        #expect(await first.exit() == 0 && first.output.contains(Self.done), "\(first.output)")
+        try Data(repeating: 7, count: 100).write(to: URL(filePath: app.place[0] + "/state"))
+        let damaged = try app.program.start(["status"] + app.place)
+        #expect(await damaged.exit() != 0 && damaged.output.contains("not sealed with this key"))
     }
 
     @Test("secrets that cannot be read: it asks for what every client asks for, and comes again")

@@ -221,6 +221,13 @@ struct PhoneTests {
             #expect(app.output.contains("ended \(state) "), "\(app.output)")
             #expect(try service.rows() == (isRegistered ? 1 : 0))
         }
+        let place = [
+            directory.path + "/state", service.url, service.url + "/feed", service.feedKey,
+        ]
+        for answer in ["push null\n", "push httpStatus 429\n"] {
+            let app = try program.start(["push"] + place)
+            #expect(await app.exit() == 0 && app.output == answer, "\(app.output)")
+        }
         let left = try Data(contentsOf: URL(filePath: directory.path + "/state/state"))
         #expect(left.range(of: Data("push.example.org".utf8)) == nil, "it is sealed")
         #expect(await service.stop() == 0)

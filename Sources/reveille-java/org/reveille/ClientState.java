@@ -34,7 +34,7 @@ final class ClientState {
     final Map<String, Found> matches = new LinkedHashMap<>();
     /** Times are seconds since 1970, and 0 for never. */
     long started, verified, checked, attempted, directivesSeen, gap;
-    /** Of a fork: the head, or the header of a batch, that contradicts the accepted head; empty without. */
+    /** Of a fork: the head, or the header of a batch, that contradicts the accepted head. */
     byte[] evidence = new byte[0];
     /** Of the last check and the last request of a registration; empty without. */
     String failure = "", registrationFailure = "";

@@ -112,6 +112,14 @@ public final class Registration {
         return Math.max(0, Math.min(nextTime - now, LONGEST_RENEWAL));
     }
 
+    /** What asks the service for one push to this device; null while it is not registered. The answer
+     * changes nothing: 202, or 429 within ten minutes of the one before. */
+    public Request pushRequest() {
+        if (state() != State.REGISTERED) return null;
+        String authorization = "Bearer " + Bytes.base64URL(instanceToken);
+        return new Request("POST", authorization, new byte[0], null, false);
+    }
+
     /** Continues with a solved challenge; null: none was found in time. */
     public void add(String proof, Challenge challenge) {
         if (challenge != this.challenge) return;
@@ -298,23 +306,24 @@ public final class Registration {
         }
     }
 
-    /** A request to /v1/registration, without cookies, cache and redirects. PUT and DELETE have one
-     * size: a body is padded, and the field Padding stands for what a DELETE has not. */
+    /** A request to /v1/registration, without cookies, cache and redirects. All have one size: a body
+     * is padded, and the field Padding stands for what others have not. */
     public static final class Request {
         private static final int BODY = 1024;
-        /** The lines Content-Type and Content-Length, the body, and less the longer method. */
-        private static final int PADDING =
-            ("Content-Type: application/json\r\n" + "Content-Length: 1024\r\n").length() + BODY
-                - ("Padding: \r\n" + "DELETE").length() + "PUT".length();
+        private static final String LINES =
+            "Content-Type: application/json\r\nContent-Length: 1024\r\n";
+        /** Without a body, and of a POST, which has one without bytes, and a longer path. */
+        private static final int PADDING = ("PUT" + LINES).length() + BODY
+                - ("DELETE" + "Padding: \r\n").length(),
+            PUSH_PADDING = "PUT1024".length() + BODY - ("POST/wake0" + "Padding: \r\n").length();
 
-
-        /** PUT or DELETE. */
+        /** PUT or DELETE; POST to /v1/registration/wake. */
         public final String method;
         /** The field Authorization. */
         public final String authorization;
         /** JSON, Content-Type: application/json; null with DELETE. */
         public final byte[] body;
-        /** The field Padding of a DELETE; null with PUT. */
+        /** The field Padding; null with PUT. */
         public final String padding;
         private final PushToken token;
         private final boolean hasProof;
@@ -327,9 +336,9 @@ public final class Registration {
             this.body = body;
             this.token = token;
             this.hasProof = hasProof;
-            char[] zeros = new char[PADDING];
+            char[] zeros = new char[body == null ? PADDING : PUSH_PADDING];
             Arrays.fill(zeros, '0');
-            padding = body == null ? new String(zeros) : null;
+            padding = method.equals("PUT") ? null : new String(zeros);
         }
     }
 

@@ -288,12 +288,7 @@ public final class WakeClient implements Closeable {
         Exchange answer = null;
         String failure = "fault";
         try {
-            Exchange exchange =
-                new Exchange(new URL(service + "/v1/registration"), configuration)
-                    .set("Authorization", request.authorization);
-            if (request.body != null) exchange.set("Content-Type", "application/json");
-            if (request.padding != null) exchange.set("Padding", request.padding);
-            answer = exchange.run(request.method, request.body, ANSWER, running);
+            answer = exchange(service + "/v1/registration", request, running);
             failure = answer.status == 204 ? "" : "httpStatus " + answer.status;
         } catch (Exchange.Lost lost) {
             // It may have arrived, and comes again.
@@ -311,6 +306,40 @@ public final class WakeClient implements Closeable {
                 store.state().registrationFailure = failure;
                 store.state().dropDone(configuration.service);
                 store.save();
+            }
+        }
+    }
+
+    private Exchange exchange(
+            String url, Registration.Request request, Registration.Running running)
+            throws IOException {
+        Exchange exchange = new Exchange(new URL(url), configuration)
+            .set("Authorization", request.authorization);
+        if (request.body != null) exchange.set("Content-Type", "application/json");
+        if (request.padding != null) exchange.set("Padding", request.padding);
+        return exchange.run(request.method, request.body, ANSWER, running);
+    }
+
+    /**
+     * Asks the service for one push to this device, for a page of the app that shows whether pushes
+     * arrive: the app sees it come, as a rule within seconds, or not. Not on the main thread.
+     *
+     * @return null if the service has taken it; else {@code notRegistered}, {@code httpStatus 429}
+     *     within ten minutes of the one before, or another word of {@link ClientStatus#failure}
+     */
+    public String testPush(Registration.Running running) throws IOException {
+        synchronized (line) {
+            Registration.Request request;
+            synchronized (store) {
+                request = registration(configuration.service).pushRequest();
+            }
+            if (request == null) return "notRegistered";
+            try {
+                String url = configuration.service + "/v1/registration/wake";
+                int status = exchange(url, request, running).status;
+                return status == 202 ? null : "httpStatus " + status;
+            } catch (Exchange.Lost lost) {
+                return lost.getMessage();
             }
         }
     }

@@ -22,9 +22,13 @@ public final class SupportActivity extends Activity {
         Button out = new Button(this);
         out.setText("Delete my registration");
         out.setOnClickListener(pressed -> unregister());
+        Button test = new Button(this);
+        test.setText("Test pushes");
+        test.setOnClickListener(pressed -> testPush());
         LinearLayout all = new LinearLayout(this);
         all.setOrientation(LinearLayout.VERTICAL);
         all.addView(page);
+        all.addView(test);
         all.addView(out);
         setContentView(all);
     }
@@ -49,6 +53,19 @@ public final class SupportActivity extends Activity {
             return "Pushes are not possible with this version of the app. Checks continue.";
         }
         return status.lastChecked == null ? "Not checked yet." : "In order.";
+    }
+
+    /** A page that also listens for WakeApp.pushed could show the moment at which it arrives. */
+    private void testPush() {
+        WakeApp.BACKGROUND.execute(() -> {
+            try {
+                String refusal = ((WakeApp) getApplication()).client().testPush(() -> true);
+                runOnUiThread(() -> page.setText(
+                    refusal == null ? "A push is on its way." : "Not asked for: " + refusal));
+            } catch (IOException fault) {
+                runOnUiThread(() -> page.setText("The state cannot be read."));
+            }
+        });
     }
 
     private void unregister() {
