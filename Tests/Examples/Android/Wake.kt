@@ -88,7 +88,7 @@ fun Context.poll(seconds: Long, policy: ExistingPeriodicWorkPolicy) =
 class CheckWork(context: Context, parameters: WorkerParameters) : Worker(context, parameters) {
     override fun doWork(): Result = try {
         val client = (applicationContext as WakeApp).client
-        val result = client.cycle({ Secrets.of(applicationContext).read() }) { !isStopped }
+        val result = client.cycle({ applicationContext.secrets() }) { !isStopped }
         for (match in client.matches()) {
             NotificationManagerCompat.from(applicationContext).notify(
                 match.id, 1, NotificationCompat.Builder(applicationContext, "matches")
@@ -108,6 +108,10 @@ class RegisterWork(context: Context, parameters: WorkerParameters) : Worker(cont
         Result.success()
     } catch (fault: IOException) { Result.retry() }
 }
+
+/** Here each is a file in a folder; an app has them where it has its other data. */
+fun Context.secrets(): Map<String, ByteArray> =
+    (File(noBackupFilesDir, "secrets").listFiles() ?: emptyArray()).associate { it.name to it.readBytes() }
 
 fun Context.renewLater(result: WakeClient.Result) {
     if (result.seconds >= 0) enqueue<RegisterWork>("wake-renew", maxOf(1, result.seconds))

@@ -72,7 +72,7 @@ public final class SupportActivity extends Activity {
         WakeApp.BACKGROUND.execute(() -> {
             try {
                 ((WakeApp) getApplication()).client().unregister();
-                WakeApp.enqueue(this, "wake-register", RegisterWork.class, 0);
+                WakeApp.enqueue(this, "wake-register", Works.Register.class, 0);
             } catch (IOException fault) {
                 runOnUiThread(() -> page.setText("Not stored: try again."));
             }

@@ -87,7 +87,7 @@ public final class WakeApp extends Application {
         BACKGROUND.execute(() -> {
             try {
                 client().register(token);
-                enqueue(this, "wake-register", RegisterWork.class, 0);
+                enqueue(this, "wake-register", Works.Register.class, 0);
             } catch (IOException fault) {
                 // The disk is full: at the next start.
             }
@@ -99,7 +99,7 @@ public final class WakeApp extends Application {
         BACKGROUND.execute(() -> {
             try {
                 long seconds = client().secondsAfterPush();
-                if (seconds >= 0) enqueue(this, "wake-check", CheckWork.class, seconds);
+                if (seconds >= 0) enqueue(this, "wake-check", Works.Check.class, seconds);
             } catch (IOException fault) {
                 // The poll comes all the same.
             }
@@ -122,7 +122,7 @@ public final class WakeApp extends Application {
     static void poll(Context context, long seconds, ExistingPeriodicWorkPolicy policy) {
         WorkManager.getInstance(context).enqueueUniquePeriodicWork(
             "wake-poll", policy,
-            new PeriodicWorkRequest.Builder(CheckWork.class, seconds, TimeUnit.SECONDS)
+            new PeriodicWorkRequest.Builder(Works.Check.class, seconds, TimeUnit.SECONDS)
                 .setConstraints(online())
                 .setInitialDelay(new Random().nextInt((int) seconds), TimeUnit.SECONDS)
                 .build());
