@@ -42,8 +42,10 @@ let started: [LinkerSetting] =
                 + ["-Xlinker", "-l_FoundationCShims"], .when(configuration: .debug))
     ]
 
-func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict + optimized)
+func library(
+    _ name: String, _ dependencies: [Target.Dependency], settings: [SwiftSetting] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict + settings + optimized)
 }
 
 /// - Parameter settings: also ``optimized`` where the tests themselves compute for long.
@@ -65,8 +67,8 @@ func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
 
 /// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
 let properties: [Target.Dependency] = [
-    "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakeAudit", "WakeStore", "WakeServer",
-    "WakeUnifiedPush", "WakeModel", "WakeSystem", "TestSupport",
+    "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakePublish", "WakeAudit", "WakeStore",
+    "WakeServer", "WakeUnifiedPush", "WakeModel", "WakeSystem", "TestSupport",
 ]
 let fuzzing: Target =
     Context.environment["REVEILLE_LIBFUZZER"] == nil
@@ -99,6 +101,7 @@ let shared =
 
 let package = Package(
     name: "reveille",
+    platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
         .executable(name: "reveille", targets: ["reveille-service"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
@@ -119,17 +122,26 @@ let package = Package(
         .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
         // Overwrites freed memory: for a whole process, so never part of a library.
         .target(name: "CMemory"),
+        // Where libsodium comes in, if anything that is linked depends on the second of them.
+        .target(name: "CCrypto"),
+        .target(name: "CCryptoSodium", dependencies: ["CCrypto", "CSodium"]),
+
+        // The reader of a feed, also for iOS 15 and macOS 12: Swift alone, without any C library.
+        library(
+            "WakeBytes", ["CCrypto"], settings: [.enableExperimentalFeature("Lifetimes")]),
+        library("WakeCrypto", ["CCrypto", "WakeBytes"]),
+        library("WakeFeed", ["WakeCrypto", "WakeBytes"]),
 
         // Ground: words, and thin Swift faces of the C libraries.
-        library("WakeSystem", ["CSQLite", "CLinux"]),
-        library("WakeModel", ["CSodium", "WakeSystem", "CLinux"]),
+        library("WakeSystem", ["WakeBytes", "CSQLite", "CLinux"]),
+        library("WakeModel", ["WakeCrypto", "CCryptoSodium", "CSodium", "WakeSystem", "CLinux"]),
         library("WakeCommand", ["WakeSystem", "WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["WakeModel", "WakeSystem", "CLinux"]),
         library("WakeStore", ["WakeModel", "WakeSystem"]),
         library("WakeFetch", ["WakeModel", "WakeSystem", "CRuntime"]),
-        library("WakeFeed", ["WakeModel", "WakeSystem"]),
+        library("WakePublish", ["WakeFeed", "WakeModel", "WakeSystem"]),
 
         library("WakeAudit", ["WakeModel", "WakeSystem"]),
         library(
@@ -141,7 +153,7 @@ let package = Package(
             name: "WakeServer",
             dependencies: [
                 "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed",
-                "WakeSystem", "CLinux",
+                "WakePublish", "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [
@@ -154,7 +166,7 @@ let package = Package(
             ["ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeSystem"]),
         library(
             "ReveilleTesting",
-            ["Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSystem"]),
+            ["Reveille", "WakeFeed", "WakePublish", "WakeFetch", "WakeModel", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
@@ -169,14 +181,16 @@ let package = Package(
         .executableTarget(
             name: "reveille-service",
             dependencies: [
-                "WakeServer", "WakePush", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeCommand", "WakeModel", "WakeSystem", "CLinux", "CMemory",
+                "WakeServer", "WakePush", "WakeHTTP", "WakeStore", "WakeFeed", "WakePublish",
+                "WakeFetch", "WakeAudit", "WakeCommand", "WakeModel", "WakeSystem", "CLinux",
+                "CMemory",
             ],
             swiftSettings: strict, linkerSettings: started),
         .executableTarget(
             name: "reveille-client",
             dependencies: [
-                "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed", "WakeUnifiedPush",
+                "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed", "WakePublish",
+                "WakeUnifiedPush",
             ],
             swiftSettings: strict, linkerSettings: started),
 
@@ -197,6 +211,7 @@ let package = Package(
             ],
             path: "Tests/StoreWorker", swiftSettings: strict, linkerSettings: started),
         tests("WakeSystemTests", ["CLinux"]),
+        tests("WakeCryptoTests", ["WakeCrypto", "WakeModel", "CCrypto"]),
         tests("WakeModelTests", ["WakeModel"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
@@ -221,27 +236,32 @@ let package = Package(
             path: "Tests/MockPush", swiftSettings: strict, linkerSettings: started),
         fuzzing,
         tests(
-            "WakeFeedTests", ["WakeFeed", "WakeModel"],
+            "WakeFeedTests", ["WakeFeed", "WakePublish", "WakeModel"],
             resources: [.copy("Vectors")]),
         tests(
             "WakeClientTests",
             [
-                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeModel", "CSQLite",
-                "WakeServer", "WakePush",
+                "Reveille", "ReveilleTesting", "WakeFeed", "WakePublish", "WakeFetch", "WakeModel",
+                "CSQLite", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeFeed", "WakeHTTP", "WakeModel", "WakePush", "WakeFetch",
-                "WakeStore",
+                "WakeServer", "WakeFeed", "WakePublish", "WakeHTTP", "WakeModel", "WakePush",
+                "WakeFetch", "WakeStore",
             ]),
         tests(
             "EndToEndTests",
-            ["WakeModel", "WakeFeed", "PhoneRegistration"]),
+            ["WakeModel", "WakeFeed", "WakePublish", "PhoneRegistration"]),
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit"],
             settings: optimized),
+        // The reader as apps on phones link it: no test of it may bring in libsodium.
+        .executableTarget(
+            name: "phone-feed", dependencies: ["WakeFeed", "WakeCrypto", "WakeBytes"],
+            path: "Tests/PhoneFeed", exclude: ["ios15.py"], swiftSettings: strict + optimized,
+            linkerSettings: started),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
         example("example-watch", "Watch"),
@@ -257,8 +277,9 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeFetch",
-                "WakeSystem", "WakePush", "Reveille", "CRuntime", "CLinux", "TestSupport",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakePublish",
+                "WakeFetch", "WakeSystem", "WakePush", "Reveille", "CRuntime", "CLinux",
+                "TestSupport",
             ],
             path: "Tests/Benchmarks",
             exclude: ["SlowFlush", "Peers/aioapns-peer.py", "Peers/fastapi-peer.py"],
@@ -266,8 +287,8 @@ let package = Package(
         .executableTarget(
             name: "hot-paths",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakeFetch",
-                "WakeModel", "WakeSystem",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakePublish",
+                "WakeFetch", "WakeModel", "WakeSystem",
             ],
             path: "Tests/HotPaths", exclude: ["instructions.py", "instructions.json"],
             swiftSettings: strict),

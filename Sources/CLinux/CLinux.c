@@ -278,8 +278,6 @@ void linux_sleep(uint64_t nanoseconds) {
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {}
 }
 
-void linux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
-
 int linux_random(void *bytes, size_t count) {
     uint8_t *next = bytes;
     while (count > 0) {

@@ -3,6 +3,7 @@ import Synchronization
 package import WakeFeed
 package import WakeFetch
 package import WakeModel
+package import WakePublish
 import WakeSystem
 
 /// A real feed in a real directory, served to a simulated network, with tampering on the way.

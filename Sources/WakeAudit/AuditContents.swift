@@ -30,7 +30,7 @@ struct AuditContents: ~Copyable {
     private let keys: MasterKeys?
     private let pagesAtOnce: Int
     private let progress: (AuditCheck, Int) -> Void
-    private var hash = SHA256()
+    private var hash = SHA256Stream()
     private var samples = RowSamples()
     private var facts = AuditFacts()
 

@@ -1,4 +1,5 @@
 private import Glibc
+@_exported public import WakeBytes
 
 /// A failed system call that is not about a file: the error number alone (errno(3)).
 package struct SystemError: Error, Hashable, Sendable {
@@ -41,23 +42,4 @@ package struct FileError: Error, Hashable, Sendable {
     package var isExhaustion: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
     package var reason: String { SystemError(number).reason }
-}
-
-/// The value of an expression, with what it throws mapped.
-///
-/// ```swift
-/// let file = try mapError(StoreError.file, OpenFile(path, flags: O_RDONLY))
-/// ```
-/// - Parameter map: often an enum case with the lower error as its value.
-@inlinable
-package func mapError<Result: ~Copyable, Lower: Error, Upper: Error>(
-    _ map: (Lower) -> Upper, _ value: @autoclosure () throws(Lower) -> Result
-) throws(Upper) -> Result { try mapError(map) { () throws(Lower) in try value() } }
-
-/// Runs several statements and maps what they throw; they begin with `() throws(LowerError) in`.
-@inlinable
-package func mapError<Result: ~Copyable, Lower: Error, Upper: Error>(
-    _ map: (Lower) -> Upper, _ body: () throws(Lower) -> Result
-) throws(Upper) -> Result {
-    do throws(Lower) { return try body() } catch { throw map(error) }
 }

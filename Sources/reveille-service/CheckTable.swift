@@ -2,6 +2,7 @@ import Glibc
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeServer
 import WakeSystem
 

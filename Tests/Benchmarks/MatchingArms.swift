@@ -1,6 +1,7 @@
 import Glibc
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// The arms of `bench client-matching`, in a process of its own, so that its peak memory is theirs:

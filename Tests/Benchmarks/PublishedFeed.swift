@@ -1,6 +1,7 @@
 import Glibc
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// A feed of random digests in a directory, made by the publisher itself. The last batch holds the

@@ -3,6 +3,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// A feed's batch: one encoding of its header, and one code of its digests; of its payload the same
 /// is found whatever the cuts, and what a plain search finds.

@@ -2,6 +2,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// A feed's head, and the cursor that a client keeps of it: one encoding each, bounds that hold for
 /// the most extreme numbers, and nothing without a signature.

@@ -1,6 +1,7 @@
 private import Glibc
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// Publishing a batch, and what a client does with a head and with batches.

@@ -1,6 +1,7 @@
 import Synchronization
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// Bytes that look random and are the same in every run: BLAKE2b of a counter.

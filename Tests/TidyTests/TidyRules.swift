@@ -21,6 +21,38 @@ enum TidyRules {
     /// In tests nothing sleeps: a test waits for what it waits for.
     static let forbiddenInTests = ["Thread." + "sleep", "Task." + "sleep", "us" + "leep("]
 
+    /// Modules that also apps for iOS 15 and macOS 12 link, and all that they may import.
+    static let portable: Set<String> = ["WakeBytes", "WakeCrypto", "WakeFeed"]
+    static let portableImports = portable.union(["CCrypto"])
+
+    /// What the systems of those apps do not have, in parts, so that this file has none of it.
+    static let newerThanPhones = [
+        "Inline" + "Array", "Mu" + "tex", "Ato" + "mic", "Dura" + "tion", "Clo" + "ck",
+        "Reg" + "ex", "Int" + "128", "String(vali" + "dating", "CollectionOf" + "One",
+        ".utf8.sp" + "an",
+    ]
+
+    /// What would not compile for iOS 15. Arrays have a `span` there where WakeBytes is imported.
+    static func unportable(in tree: SourceTree) -> [String] {
+        tree.files.filter { $0.path.hasPrefix("Sources/") && $0.path.hasSuffix(".swift") }
+            .flatMap { file -> [String] in
+                let module = String(file.path.split(separator: "/")[1])
+                guard portable.contains(module) || module == "ReveillePhone" else { return [] }
+                let code = file.lines.map { String($0.prefix { $0 != "/" }) }
+                let imports = code.map { line in
+                    let words = line.split(separator: " ")
+                    return words.firstIndex(of: "import").map { String(words[$0 + 1]) }
+                }
+                let hasSpans = module == "WakeBytes" || imports.contains("WakeBytes")
+                return code.indices.filter { index in
+                    let isForeign = imports[index].map { !portableImports.contains($0) } ?? false
+                    let isNewer = newerThanPhones.contains(where: code[index].contains)
+                    return portable.contains(module) && (isForeign || isNewer)
+                        || !hasSpans && code[index].contains(".sp" + "an")
+                }.map { "\(file.path):\($0 + 1): \(code[$0])" }
+            }
+    }
+
     static func foundationImports(in tree: SourceTree) -> [String] {
         tree.files.filter { file in
             let parts = file.path.split(separator: "/").map(String.init)

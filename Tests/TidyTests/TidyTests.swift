@@ -7,6 +7,26 @@ struct TidyTests {
         #expect(TidyRules.foundationImports(in: try .repository()).isEmpty)
     }
 
+    @Test("the reader of a feed needs nothing that iOS 15 lacks")
+    func portability() throws {
+        #expect(TidyRules.unportable(in: try .repository()) == [])
+        let lines = [
+            "import WakeBytes", "private import Gl" + "ibc", "// an Inline" + "Array",
+            "let a: Inline" + "Array<8, UInt8>", "let b = c.sp" + "an",
+        ]
+        let tree = SourceTree(files: [
+            .init(path: "Sources/WakeFeed/X.swift", lines: lines),
+            .init(path: "Sources/ReveillePhone/X.swift", lines: Array(lines.dropFirst(2))),
+            .init(path: "Sources/WakeModel/X.swift", lines: lines),
+        ])
+        let found = TidyRules.unportable(in: tree).map { $0.split(separator: " ")[0] }
+        #expect(
+            found == [
+                "Sources/WakeFeed/X.swift:2:", "Sources/WakeFeed/X.swift:4:",
+                "Sources/ReveillePhone/X.swift:3:",
+            ])
+    }
+
     @Test("no file is longer than 400 lines")
     func length() throws {
         #expect(TidyRules.longFiles(in: try .repository()).isEmpty)

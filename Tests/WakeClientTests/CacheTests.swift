@@ -2,6 +2,7 @@ import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

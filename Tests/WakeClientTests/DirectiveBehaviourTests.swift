@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import WakeFeed
 import WakeFetch
+import WakePublish
 
 @testable import Reveille
 

@@ -1,6 +1,7 @@
 import ReveilleTesting
 import Testing
 import WakeFeed
+import WakePublish
 
 @testable import Reveille
 

@@ -5,6 +5,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

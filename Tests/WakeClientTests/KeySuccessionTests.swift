@@ -2,6 +2,7 @@ import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

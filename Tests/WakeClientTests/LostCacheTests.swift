@@ -2,6 +2,7 @@ import ReveilleTesting
 import TestSupport
 import Testing
 import WakeFeed
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import WakeFeed
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

@@ -3,6 +3,7 @@ import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

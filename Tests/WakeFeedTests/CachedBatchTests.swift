@@ -5,6 +5,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Kept batches, searched again for secrets that were added later")
 struct CachedBatchTests {

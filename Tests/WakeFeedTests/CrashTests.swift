@@ -6,6 +6,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("A publisher that crashes")
 struct CrashTests {

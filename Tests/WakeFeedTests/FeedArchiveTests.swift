@@ -5,6 +5,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Downloaded files, verified without a network")
 struct FeedFileSetTests {

@@ -3,6 +3,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// `Policy/FEED.md`, from which others implement the format, beside the code.
 @Suite("The feed's document")

@@ -2,6 +2,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// Signs again what a test changed, as a faulty or hostile holder of the key could.
 enum Forge {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Gaps")
 struct GapTests {

@@ -3,6 +3,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Input of a publish")
 struct InputTests {

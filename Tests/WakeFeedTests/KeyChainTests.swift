@@ -4,6 +4,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Keys and successions")
 struct KeyChainTests {

@@ -2,6 +2,7 @@ import Testing
 import WakeModel
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Matcher")
 struct MatcherTests {

@@ -3,6 +3,7 @@ import Testing
 import WakeModel
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// Searching against the plainest thing that can be right: comparing everything with everything.
 @Suite("Matching, as a property")

@@ -4,6 +4,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Publisher")
 struct PublisherTests {

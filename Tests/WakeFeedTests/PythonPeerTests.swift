@@ -5,6 +5,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// Random feeds, half of them damaged, of this module and of `Vectors/peer.py`, which was written
 /// from Policy/FEED.md alone: both must say the same of each, error by error.

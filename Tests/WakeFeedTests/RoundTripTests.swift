@@ -3,6 +3,7 @@ import Testing
 import WakeModel
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Round trips")
 struct RoundTripTests {

@@ -3,6 +3,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// A note is what a match says; that there is a match never hangs on it.
 @Suite("Sealed notes")

@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// A feed in a directory of its own, removed with this object.

@@ -87,7 +87,5 @@ void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds);
 /// Returns when CLOCK_MONOTONIC shows that number of nanoseconds.
 void linux_sleep(uint64_t nanoseconds);
 
-/// Overwrites with zeros in a way no optimiser removes.
-void linux_wipe(void *bytes, size_t count);
 /// Fills with bytes of the kernel's random generator; 0, or minus the error number.
 int linux_random(void *bytes, size_t count);

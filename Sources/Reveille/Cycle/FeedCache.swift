@@ -96,3 +96,17 @@ final class FeedCache {
         }
     }
 }
+
+extension BatchReader {
+    /// Reads a kept file from its start to `end`, or to its own end; what the disk cannot return
+    /// counts as absent.
+    /// - Returns: the number of bytes read.
+    @discardableResult
+    mutating func feed(_ file: OpenFile, upTo end: Int = .max) throws(FeedError) -> Int {
+        try feed(upTo: end, refused: { $0 }) { offset, count throws(FeedError) in
+            try mapError({ (_: FileError) in FeedError.truncated }) { () throws(FileError) in
+                try file.read(at: offset, count: count)
+            }
+        }
+    }
+}

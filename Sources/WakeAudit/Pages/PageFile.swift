@@ -45,7 +45,7 @@ final class PageFile {
 
     /// The header, and a hash of the whole file; `progress` is called with the share done, in
     /// thousandths.
-    func hash(into hash: inout SHA256, _ progress: (Int) -> Void) throws(AuditFailure) {
+    func hash(into hash: inout SHA256Stream, _ progress: (Int) -> Void) throws(AuditFailure) {
         let size = try mapError(AuditFailure.file, file.status()).size
         var offset = 0
         while true {

@@ -1,5 +1,5 @@
-package import WakeModel
-import WakeSystem
+import WakeBytes
+import WakeCrypto
 
 /// The first 256 bytes of a batch: signed, with the hash of the payload that follows.
 public struct BatchHeader: Sendable, Equatable {
@@ -33,15 +33,33 @@ public struct BatchHeader: Sendable, Equatable {
     public let payloadHash: [UInt8]
     /// Bytes of the payload.
     public let payloadBytes: Int
+
+    package init(
+        feedID: FeedID, sequence: UInt64, issued: Int64, count: Int, budget: FalseMatchBudget,
+        kind: Kind, noteBytes: Int, salt: BatchSalt?, previous: HeaderHash,
+        payloadHash: [UInt8], payloadBytes: Int
+    ) {
+        self.feedID = feedID
+        self.sequence = sequence
+        self.issued = issued
+        self.count = count
+        self.budget = budget
+        self.kind = kind
+        self.noteBytes = noteBytes
+        self.salt = salt
+        self.previous = previous
+        self.payloadHash = payloadHash
+        self.payloadBytes = payloadBytes
+    }
 }
 
 /// The encoding of a header; offsets as in FEED.md.
 extension BatchHeader {
-    static let layout = SignedLayout(
+    package static let layout = SignedLayout(
         magic: "WAKEBT01", domain: "wake-feed/batch/1\n", count: FeedLimits.headerBytes)
 
     /// Reads a header whose signature was verified. Its size is checked by `checkSize`.
-    init(signed bytes: Span<UInt8>) throws(FeedError) {
+    package init(signed bytes: Span<UInt8>) throws(FeedError) {
         guard bytes.isZero(136..<184) else { throw .corruptBatch(.reservedBytes) }
         guard let issued = Int64(exactly: bytes.littleEndian(at: 32, as: UInt64.self)),
             let budget = FalseMatchBudget(bits: Int(bytes[44])),
@@ -76,7 +94,8 @@ extension BatchHeader {
         guard range.codeBytes.contains(codeBytes) else { throw .corruptBatch(.size) }
     }
 
-    package func encoded(signedWith key: SigningKey) -> [UInt8] {
+    /// The record up to the zeros before the signature.
+    package var fields: [UInt8] {
         var bytes = Self.layout.magic.bytes + feedID.bytes
         bytes.append(littleEndian: sequence)
         bytes.append(littleEndian: UInt64(issued))
@@ -86,7 +105,7 @@ extension BatchHeader {
         bytes += salt?.bytes ?? [UInt8](repeating: 0, count: 16)
         bytes += previous.bytes + payloadHash
         bytes.append(littleEndian: UInt64(payloadBytes))
-        return Self.layout.signed(bytes, with: key)
+        return bytes
     }
 }
 
@@ -98,7 +117,7 @@ public struct HeaderHash: Sendable, Hashable {
     /// The predecessor of the first batch: 32 zeros.
     public static let none = HeaderHash([UInt8](repeating: 0, count: 32).span)
 
-    init(_ bytes: Span<UInt8>) {
+    package init(_ bytes: Span<UInt8>) {
         precondition(bytes.count == 32)
         self.bytes = bytes.array
     }
@@ -109,13 +128,13 @@ public struct HeaderHash: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    init(ofHeader header: Span<UInt8>) {
+    package init(ofHeader header: Span<UInt8>) {
         precondition(header.count == FeedLimits.headerBytes)
         bytes = Blake2b.hash(header)
     }
 
     /// The part in a head's table and in a batch's name.
-    var suffix: BatchSuffix { BatchSuffix(bytes.span.extracting(0..<8)) }
+    package var suffix: BatchSuffix { BatchSuffix(bytes.span.extracting(0..<8)) }
 }
 
 /// The first 8 bytes of a header hash: they make a batch's address unpredictable beforehand.

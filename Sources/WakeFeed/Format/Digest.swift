@@ -1,5 +1,5 @@
-package import WakeModel
-import WakeSystem
+import WakeBytes
+package import WakeCrypto
 
 /// 16 random bytes, not all zero, that make the same item's digests of two batches unlinkable.
 public struct BatchSalt: Sendable, Hashable {
@@ -16,7 +16,7 @@ public struct BatchSalt: Sendable, Hashable {
 /// 16 bytes that stand for a secret, as a big-endian number. A batch has a part of them, see
 /// ``DigestRange``.
 package struct Digest: Sendable, Hashable {
-    static let bytes = 16
+    package static let bytes = 16
 
     package let high, low: UInt64
 }
@@ -25,6 +25,11 @@ extension Digest {
     package init(_ bytes: Span<UInt8>, at offset: Int = 0) {
         high = bytes.bigEndian(at: offset)
         low = bytes.bigEndian(at: offset + 8)
+    }
+
+    /// - Parameter words: a hash, as words whose first byte is the lowest.
+    fileprivate init(_ words: SIMD2<UInt64>) {
+        self.init(high: words[0].byteSwapped, low: words[1].byteSwapped)
     }
 
     package init(of secret: SecretBytes, salt: BatchSalt?) {
@@ -50,17 +55,17 @@ extension Digest: Comparable {
 package struct SecretHash: Sendable {
     /// Of batches without a salt.
     package let unsalted: Digest
-    private let key: InlineArray<16, UInt8>
+    private let key: SIMD2<UInt64>
 
     package init(of secret: SecretBytes) {
         let domain: StaticString = "wake-feed/digest/1"
-        let hash = secret.withSpan { Blake2b.hash(domain.bytes.span, $0) }
-        unsalted = Digest(hash.span)
-        key = InlineArray { hash[Digest.bytes + $0] }
+        let words = secret.withSpan { Blake2b.words(domain.bytes.span, $0) }
+        unsalted = Digest(words.lowHalf)
+        key = words.highHalf
     }
 
     package func digest(salt: BatchSalt?) -> Digest {
         guard let salt else { return unsalted }
-        return Digest(ShortHash.hash128(salt.bytes.span, key: key.span).span)
+        return Digest(SipHash128.hash(salt.bytes.span, key: key))
     }
 }

@@ -16,17 +16,17 @@ public struct FalseMatchBudget: Sendable, Hashable {
     private init(_ bits: Int) { self.bits = bits }
 
     /// The most digests in a batch: a value has at most 64 bits.
-    var mostDigests: Int { 1 << (64 - bits) }
+    package var mostDigests: Int { 1 << (64 - bits) }
 }
 
 /// The numbers that stand for digests in one batch: `count` × 2ᵇⁱᵗˢ values, of which `count` are
 /// published, so that a random one is published with a probability of 2⁻ᵇⁱᵗˢ.
-struct DigestRange: Sendable, Hashable {
+package struct DigestRange: Sendable, Hashable {
     /// Published values: a multiple of 1024.
-    let count: Int
-    let budget: FalseMatchBudget
+    package let count: Int
+    package let budget: FalseMatchBudget
 
-    init(count: Int, budget: FalseMatchBudget) {
+    package init(count: Int, budget: FalseMatchBudget) {
         precondition(count > 0 && count <= budget.mostDigests)
         self.count = count
         self.budget = budget
@@ -43,7 +43,7 @@ struct DigestRange: Sendable, Hashable {
 
     /// The digest, as a fraction of 2¹²⁸, times the number of values: even digests give even
     /// values, and their order stays.
-    func value(of digest: Digest) -> UInt64 {
+    package func value(of digest: Digest) -> UInt64 {
         let high = digest.high.multipliedFullWidth(by: UInt64(count))
         let low = digest.low.multipliedFullWidth(by: UInt64(count))
         let (middle, carry) = high.low.addingReportingOverflow(low.high)
@@ -54,7 +54,7 @@ struct DigestRange: Sendable, Hashable {
 
     /// The bytes that the code of `count` values can have. Each value takes its bits, a one, and a
     /// zero for each of the 2ᵇⁱᵗˢ-th parts of the range that lie between it and the one before.
-    var codeBytes: ClosedRange<Int> {
+    package var codeBytes: ClosedRange<Int> {
         let multiple = FeedLimits.digestMultiple
         precondition(count % multiple == 0)
         let parts = count / multiple * (multiple / 8)

@@ -1,14 +1,13 @@
-package import WakeModel
-import WakeSystem
+import WakeBytes
 
 /// The encoding of a head; offsets as in FEED.md.
 extension FeedHead {
-    static let magic: StaticString = "WAKEHD02"
+    package static let magic: StaticString = "WAKEHD02"
     private static let settingsBytes = 96..<96 + FeedSettings.byteCount
     private static let suffixStart = 256
 
     /// The layout of a head that names so many batches.
-    static func layout(naming batches: Int) -> SignedLayout {
+    package static func layout(naming batches: Int) -> SignedLayout {
         SignedLayout(
             magic: magic, domain: "wake-feed/head/2\n", count: suffixStart + 8 * batches + 72)
     }
@@ -41,16 +40,16 @@ extension FeedHead {
     package var byteCount: Int { Self.layout(naming: count).count }
 
     /// The key that signed an entry of the log: a head, and nothing after it.
-    static func signer(ofEntry entry: [UInt8], among keys: [FeedKey]) -> FeedKey? {
+    package static func signer(ofEntry entry: [UInt8], among keys: [FeedKey]) -> FeedKey? {
         try? layout(of: entry.span).signer(of: entry.span, among: keys)
     }
 
     /// The feed of a head whose signature was verified.
-    static func feedID(in bytes: Span<UInt8>) -> FeedID { FeedID(bytes.extracting(8..<24)) }
+    package static func feedID(in bytes: Span<UInt8>) -> FeedID { FeedID(bytes.extracting(8..<24)) }
 
     /// Reads a head whose signature was verified.
     /// - Parameter bytes: the head alone.
-    init(signed bytes: Span<UInt8>) throws(FeedError) {
+    package init(signed bytes: Span<UInt8>) throws(FeedError) {
         guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart) else {
             throw .malformedHead(.reservedBytes)
         }
@@ -88,7 +87,8 @@ extension FeedHead {
         self = head
     }
 
-    package func encoded(signedWith key: SigningKey) -> [UInt8] {
+    /// The record up to the zeros before the signature.
+    package var fields: [UInt8] {
         precondition(UInt64(count) == sequence + 1 - firstSequence)
         var bytes = Self.magic.bytes + feedID.bytes
         bytes.append(littleEndian: sequence)
@@ -100,6 +100,6 @@ extension FeedHead {
         bytes += settings.bytes
         bytes += [UInt8](repeating: 0, count: Self.suffixStart - bytes.count)
         for suffix in suffixes { bytes += suffix.bytes }
-        return Self.layout(naming: count).signed(bytes, with: key)
+        return bytes
     }
 }

@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// What changes of a feed: signed bytes with the publisher's settings and the names of all retained
 /// batches. Values come from `HeadVerifier` only.
@@ -22,6 +22,22 @@ public struct FeedHead: Sendable, Equatable {
     /// One for each of `firstSequence...sequence`.
     public let suffixes: [BatchSuffix]
 
+    package init(
+        feedID: FeedID, sequence: UInt64, firstSequence: UInt64, issued: Int64, expires: Int64,
+        headerHash: HeaderHash, retainedBytes: UInt64, settings: FeedSettings,
+        suffixes: [BatchSuffix]
+    ) {
+        self.feedID = feedID
+        self.sequence = sequence
+        self.firstSequence = firstSequence
+        self.issued = issued
+        self.expires = expires
+        self.headerHash = headerHash
+        self.retainedBytes = retainedBytes
+        self.settings = settings
+        self.suffixes = suffixes
+    }
+
     /// Seconds from the signature to the time by which a newer head should exist: 0 or more, and
     /// not so many that a time less them could overflow.
     package var life: Int64 { min(max(0, expires &- issued), 1 << 40) }
@@ -30,7 +46,7 @@ public struct FeedHead: Sendable, Equatable {
     package var pausedUntil: Int64? { settings.pausedUntil(issued: issued) }
 
     /// The time of a head that follows: a full minute, and never earlier than this one's.
-    func next(now: Int64) -> Int64 { max(issued, max(0, now) / 60 * 60) }
+    package func next(now: Int64) -> Int64 { max(issued, max(0, now) / 60 * 60) }
 
     /// The settings of a head that follows, where nothing is to change.
     package func settings(now: Int64) -> FeedSettings {
@@ -67,7 +83,7 @@ public struct FeedHead: Sendable, Equatable {
     }
 
     /// 20 decimal digits, a hyphen, 16 hexadecimal digits.
-    static func batchName(_ sequence: UInt64, _ suffix: BatchSuffix) -> String {
+    package static func batchName(_ sequence: UInt64, _ suffix: BatchSuffix) -> String {
         let digits = String(sequence)
         return String(repeating: "0", count: 20 - digits.count) + digits + "-" + suffix.text
     }

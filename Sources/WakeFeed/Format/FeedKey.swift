@@ -1,11 +1,11 @@
-package import WakeModel
-import WakeSystem
+import WakeBytes
+package import WakeCrypto
 
 /// The public key a feed is verified with; apps ship with it.
 public struct FeedKey: Sendable, Hashable {
     package let verifying: VerifyingKey
     /// The first 8 bytes of BLAKE2b-128 of the key, as heads and batches name their signer.
-    let keyID: UInt64
+    package let keyID: UInt64
 
     package init(_ key: VerifyingKey) {
         verifying = key
@@ -45,7 +45,7 @@ public struct FeedID: Sendable, Hashable {
     }
 
     /// - Parameter bytes: 16 bytes.
-    init(_ bytes: Span<UInt8>) {
+    package init(_ bytes: Span<UInt8>) {
         precondition(bytes.count == 16)
         self.bytes = bytes.array
     }
@@ -56,23 +56,29 @@ public struct FeedID: Sendable, Hashable {
 
 /// The layout of a signed record of known length: a magic number, fields, zeros, the signer's id
 /// (8 bytes), and an Ed25519 signature (64 bytes) over a domain and everything before it.
-struct SignedLayout: Sendable {
+package struct SignedLayout: Sendable {
     /// The first 8 bytes.
-    let magic: StaticString
-    let domain: StaticString
-    let count: Int
+    package let magic: StaticString
+    private let domain: StaticString
+    package let count: Int
+
+    package init(magic: StaticString, domain: StaticString, count: Int) {
+        self.magic = magic
+        self.domain = domain
+        self.count = count
+    }
 
     /// Where the signer's id is.
-    var keyID: Int { count - 72 }
-    private var signature: Int { count - 64 }
+    package var keyID: Int { count - 72 }
+    package var signature: Int { count - 64 }
 
     /// Whether bytes may be the beginning of the record.
-    func mayBegin(_ bytes: Span<UInt8>) -> Bool {
+    package func mayBegin(_ bytes: Span<UInt8>) -> Bool {
         magic.bytes.starts(with: bytes.extracting(0..<min(8, bytes.count)).array)
     }
 
     /// The key that signed: verified before any other byte is used.
-    func signer(of bytes: Span<UInt8>, among keys: [FeedKey]) throws(FeedError) -> FeedKey {
+    package func signer(of bytes: Span<UInt8>, among keys: [FeedKey]) throws(FeedError) -> FeedKey {
         // A short page of a captive portal is no head that broke off.
         guard bytes.count >= count else { throw mayBegin(bytes) ? .truncated : .badSignature }
         guard bytes.count == count else { throw .tooLarge }
@@ -87,18 +93,8 @@ struct SignedLayout: Sendable {
         throw .badSignature
     }
 
-    func signed(_ fields: [UInt8], with key: SigningKey) -> [UInt8] {
-        var bytes = fields + [UInt8](repeating: 0, count: count - fields.count)
-        sign(&bytes, with: key)
-        return bytes
-    }
-
-    func sign(_ bytes: inout [UInt8], with key: SigningKey) {
-        bytes.put(littleEndian: FeedKey(key.verifyingKey).keyID, at: keyID)
-        bytes.put(key.sign(message(bytes.span).span), at: signature)
-    }
-
-    private func message(_ bytes: Span<UInt8>) -> [UInt8] {
+    /// What is signed.
+    package func message(_ bytes: Span<UInt8>) -> [UInt8] {
         var message = domain.bytes
         message.append(span: bytes.extracting(0..<signature))
         return message

@@ -27,7 +27,7 @@ public enum FeedLimits {
     /// Bytes of a local secret: a shorter one could be guessed from its published digest.
     public static let secretBytes = 16...1024
     /// Bytes hashed and searched together, so that they are read from memory once.
-    static let windowBytes = 64 << 10
+    package static let windowBytes = 64 << 10
     /// Bytes of the file `keys`, always.
     public static let keysBytes = 4096
     /// Largest proof of a head, bytes.
@@ -40,7 +40,7 @@ public enum FeedLimits {
     /// Default lifetime of a head: 7 days.
     package static let lifetimeSeconds: Int64 = 7 * 86_400
     /// Default bytes of a sealed note.
-    static let noteBytes = 256
+    package static let noteBytes = 256
     /// Seconds an unreferenced file is kept: a client may still fetch it by an older head.
-    static let graceSeconds: Int64 = 3600
+    package static let graceSeconds: Int64 = 3600
 }

@@ -1,20 +1,20 @@
-internal import WakeModel
-import WakeSystem
+import WakeBytes
+internal import WakeCrypto
 
 /// The keys that have signed a feed, in their order: the contents of the file `keys`. Each key but
 /// the first has a record that the key before it and it itself have signed; the record of the first
 /// key, which names the feed, has it in both places. Two keys never follow the same one.
 public struct KeyChain: Sendable, Equatable {
-    struct Link: Sendable, Equatable {
-        let key: FeedKey
+    package struct Link: Sendable, Equatable {
+        package let key: FeedKey
         /// Number of the first batch that it signs.
-        let from: UInt64
+        package let from: UInt64
     }
 
     /// The feed whose first key is the first of these.
     public let feedID: FeedID
     /// Never empty.
-    let links: [Link]
+    package let links: [Link]
 
     /// The keys, the first one first.
     public var keys: [FeedKey] { links.map(\.key) }
@@ -24,7 +24,7 @@ public struct KeyChain: Sendable, Equatable {
     package var newestFrom: UInt64 { links[links.count - 1].from }
 
     /// The chain of a client that knows no key but the configured one.
-    init(only key: FeedKey) { self.init([Link(key: key, from: 1)]) }
+    package init(only key: FeedKey) { self.init([Link(key: key, from: 1)]) }
 
     init(_ links: [Link]) {
         feedID = links[0].key.feedID
@@ -34,7 +34,7 @@ public struct KeyChain: Sendable, Equatable {
     /// Whether it is one of the keys.
     public func contains(_ key: FeedKey) -> Bool { index(of: key) != nil }
 
-    func index(of key: FeedKey) -> Int? { links.firstIndex { $0.key == key } }
+    package func index(of key: FeedKey) -> Int? { links.firstIndex { $0.key == key } }
 
     /// The key that signs the batch of this number.
     func signer(ofBatch sequence: UInt64) -> FeedKey {
@@ -48,20 +48,20 @@ public struct KeyChain: Sendable, Equatable {
 
     /// Whether this has all keys of `other`, in that order and without another between them; the
     /// other chain may lack the first ones.
-    func continues(_ other: KeyChain) -> Bool {
+    package func continues(_ other: KeyChain) -> Bool {
         index(of: other.links[0].key).map { keys[$0...].starts(with: other.keys) } ?? false
     }
 }
 
 /// The file `keys`; offsets as in FEED.md.
 extension KeyChain {
-    static let magic: StaticString = "WAKEKY01"
-    private static let recordBytes = 256
+    package static let magic: StaticString = "WAKEKY01"
+    package static let recordBytes = 256
     /// The record up to the signature of the key before.
-    private static let consent = SignedLayout(
+    package static let consent = SignedLayout(
         magic: magic, domain: "wake-feed/succession/1\n", count: 184)
     /// The whole record.
-    private static let acceptance = SignedLayout(
+    package static let acceptance = SignedLayout(
         magic: magic, domain: "wake-feed/acceptance/1\n", count: recordBytes)
 
     /// Reads and verifies the file.
@@ -96,33 +96,5 @@ extension KeyChain {
             record.isZero(96..<112), !links.contains(where: { $0.key == key })
         else { throw .malformedKeys }
         return Link(key: key, from: from)
-    }
-
-    /// The file of a feed with one key.
-    static func file(first key: SigningKey) -> [UInt8] {
-        let feedID = FeedKey(key.verifyingKey).feedID
-        return padded(record(feedID, from: 1, key, key))
-    }
-
-    /// The file with one more key, which signs the batches from `sequence` on.
-    func file(
-        _ file: [UInt8], adding key: SigningKey, after old: SigningKey, from sequence: UInt64
-    ) -> [UInt8] {
-        precondition(links.count < FeedLimits.keys && newest.bytes == old.verifyingKey.bytes)
-        let known = file[..<(links.count * Self.recordBytes)]
-        return Self.padded(known + Self.record(feedID, from: sequence, old, key))
-    }
-
-    private static func record(
-        _ feedID: FeedID, from sequence: UInt64, _ old: SigningKey, _ key: SigningKey
-    ) -> [UInt8] {
-        var bytes = magic.bytes + feedID.bytes
-        bytes.append(littleEndian: sequence)
-        bytes += old.verifyingKey.bytes + key.verifyingKey.bytes
-        return acceptance.signed(consent.signed(bytes, with: old), with: key)
-    }
-
-    private static func padded(_ records: [UInt8]) -> [UInt8] {
-        records + [UInt8](repeating: 0, count: FeedLimits.keysBytes - records.count)
     }
 }

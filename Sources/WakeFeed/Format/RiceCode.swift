@@ -1,16 +1,16 @@
-import WakeSystem
+import WakeBytes
 
 /// The Golomb-Rice code of a batch's values (Golomb 1966, Rice 1979), each as its distance to the
 /// one before, less one: 2ᵇⁱᵗˢ × q + r. Eight values make a group: their eight q, each as q zeros
 /// and a one, then the bits of their eight r, so that where a group ends is known before its values
 /// are. The first bit of all is the lowest one of the first byte; zeros fill the last byte. A set
 /// of values has no other code.
-enum RiceCode {
+package enum RiceCode {
     /// Values of a group; a batch has whole groups.
     static let group = 8
 
     /// - Parameter values: ascending, unique, `range.count` of them, in the range.
-    static func append(_ values: [UInt64], of range: DigestRange, to bytes: inout [UInt8]) {
+    package static func append(_ values: [UInt64], of range: DigestRange, to bytes: inout [UInt8]) {
         precondition(values.count == range.count && values.count % group == 0)
         var writer = BitWriter()
         let bits = UInt64(range.budget.bits)
@@ -68,7 +68,7 @@ private struct BitWriter {
 /// no code ends it: no group from there on is given.
 struct RiceDecoder {
     /// Eight values, ascending.
-    typealias Group = InlineArray<8, UInt64>
+    typealias Group = SIMD8<UInt64>
 
     private let range: DigestRange
     /// Groups whose values are all smaller are not given.

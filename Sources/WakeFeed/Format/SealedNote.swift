@@ -1,25 +1,12 @@
-internal import WakeModel
-import WakeSystem
+import WakeBytes
+package import WakeCrypto
 
 /// A publisher's note to the holders of a secret, padded: `crypto_secretbox`, its nonce in front,
 /// under BLAKE2b-256 of the secret keyed with BLAKE2b-256 of `wake-feed/note/1`; inside: length
 /// (2 bytes, little-endian), note, zeros.
-enum SealedNote {
+package enum SealedNote {
     /// The longest note in a sealed note, bytes.
-    static func capacity(noteBytes: Int) -> Int { noteBytes - FeedLimits.noteOverheadBytes }
-
-    /// - Parameters:
-    ///   - note: at most `capacity(noteBytes:)` bytes.
-    ///   - nonce: 24 random bytes.
-    static func seal(
-        _ note: [UInt8], secret: SecretBytes, noteBytes: Int, nonce: [UInt8]
-    ) -> [UInt8] {
-        precondition(note.count <= capacity(noteBytes: noteBytes))
-        var plain = [UInt8](repeating: 0, count: noteBytes - SecretBox.overheadBytes)
-        plain.put(littleEndian: UInt16(note.count), at: 0)
-        plain.put(note, at: 2)
-        return SecretBox.seal(plain.span, nonce: nonce.span, key: key(of: secret).span)
-    }
+    package static func capacity(noteBytes: Int) -> Int { noteBytes - FeedLimits.noteOverheadBytes }
 
     /// - Returns: nil when it was not sealed for this secret, as decoys are.
     static func open(_ sealed: [UInt8], secret: SecretBytes) -> [UInt8]? {
@@ -30,7 +17,7 @@ enum SealedNote {
         return Array(plain[2..<2 + count])
     }
 
-    private static func key(of secret: SecretBytes) -> [UInt8] {
+    package static func key(of secret: SecretBytes) -> [UInt8] {
         let key = derivationKey
         return secret.withSpan { Blake2b.hash($0, key: key.span) }
     }

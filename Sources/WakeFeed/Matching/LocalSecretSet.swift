@@ -1,6 +1,5 @@
-private import Synchronization
-package import WakeModel
-public import WakeSystem
+public import WakeBytes
+package import WakeCrypto
 
 /// A secret of this device, searched for in the feed. It never leaves the device.
 public struct LocalSecret: Sendable, Redacted {
@@ -21,14 +20,12 @@ public struct LocalSecret: Sendable, Redacted {
     }
 }
 
-/// The local secrets of one cycle, with matchers. Each secret is hashed once.
-public final class LocalSecretSet: Sendable {
+/// The local secrets of one cycle. Each secret is hashed once, and not for every batch.
+public struct LocalSecretSet: Sendable {
     /// In the order they were given.
     public let secrets: [LocalSecret]
     /// By the secret's index.
     private let hashes: [SecretHash]
-    /// Of the last batch without a salt: most have as many digests as the one before.
-    private let unsalted = Mutex<Matcher?>(nil)
 
     /// Hashes the secrets, of which there may be none.
     public init(_ secrets: [LocalSecret]) {
@@ -37,12 +34,7 @@ public final class LocalSecretSet: Sendable {
     }
 
     func matcher(for header: BatchHeader) -> Matcher {
-        let known = unsalted.withLock { $0 }
-        if header.salt == nil, let known, known.range == header.range { return known }
-        let digests = hashes.map { $0.digest(salt: header.salt) }
-        let matcher = Matcher(digests: digests, range: header.range)
-        if header.salt == nil { unsalted.withLock { $0 = matcher } }
-        return matcher
+        Matcher(digests: hashes.map { $0.digest(salt: header.salt) }, range: header.range)
     }
 
     /// The matches of a batch's hits, ordered by digest, then by secret.

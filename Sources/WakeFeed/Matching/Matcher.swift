@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// The values that the local secrets' digests have in one batch, ascending, as published ones come.
 struct Matcher: Sendable {

@@ -1,5 +1,5 @@
-private import WakeModel
-import WakeSystem
+import WakeBytes
+private import WakeCrypto
 
 /// A checkpoint (C2SP tlog-checkpoint): a log's name, and the size and root of its tree. As the
 /// text of a signed note it says what the log holds.
@@ -55,16 +55,34 @@ package struct SignedCheckpoint: Sendable, Hashable {
         self.checkpoint = checkpoint
     }
 
-    /// A checkpoint that its log signs: under the origin as the key's name, as C2SP recommends.
-    package init(_ checkpoint: LogCheckpoint, signedBy log: NoteSigner) {
+    /// - Parameter sign: gives the log's signature of the checkpoint's text.
+    package init(_ checkpoint: LogCheckpoint, sign: ([UInt8]) -> NoteSignature) {
         self.checkpoint = checkpoint
         let text = checkpoint.text
-        note = SignedNote(text: text, signatures: [log.sign(text)])
+        note = SignedNote(text: text, signatures: [sign(text)])
     }
 
     package mutating func append(_ signature: NoteSignature) { note.append(signature) }
 
     package var bytes: [UInt8] { note.bytes }
+}
+
+extension SignedCheckpoint {
+    /// Whether a key of the chain signed it under this name.
+    package func isSigned(by chain: KeyChain, as origin: NoteKeyName) -> Bool {
+        let keys = chain.keys.map { NoteKey(name: origin, algorithm: .ed25519, key: $0.verifying) }
+        return ((try? note.verify(keys)) ?? []).contains { $0 != nil }
+    }
+}
+
+extension FeedID {
+    /// The name of a feed's log, where none was chosen: the identifier in base64url.
+    package var origin: String { String(decoding: Base64URL.encode(bytes.span), as: UTF8.self) }
+}
+
+extension NoteKeyName {
+    /// The name of a feed's log, where none was chosen.
+    package init(defaultFor feed: FeedID) { self.init(trusted: Array(feed.origin.utf8)) }
 }
 
 /// A tlog-proof (C2SP tlog-proof): an entry's index, its inclusion proof, and the checkpoint whose
@@ -130,7 +148,7 @@ package struct LogProof: Sendable, Hashable {
 
 extension LineReader {
     /// Lines of base64, one hash each, up to an empty line; nil for other lines or too many.
-    mutating func hashes(limit: Int) -> [TreeHash]? {
+    package mutating func hashes(limit: Int) -> [TreeHash]? {
         var hashes: [TreeHash] = []
         while let line = next() {
             if line.isEmpty { return hashes }

@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// The trees that a log's newest one grew from: the extra data of a feed's proof. From the roots of
 /// an earlier tree and the hashes of the leaves since, each tree in between can be computed, and so
@@ -13,15 +13,15 @@ package struct LogHistory: Sendable, Hashable {
     private let leaves: [TreeHash]
 
     /// The tree that a proof in a tree of `size` leaves begins with.
-    static func start(of size: UInt64) -> UInt64 { size - min(size, UInt64(leaves)) }
+    package static func start(of size: UInt64) -> UInt64 { size - min(size, UInt64(leaves)) }
 
-    init(before frontier: MerkleFrontier, leaves: [TreeHash]) {
+    package init(before frontier: MerkleFrontier, leaves: [TreeHash]) {
         frontiers = frontier
         self.leaves = leaves
     }
 
     /// The number of leaves in two bytes, the roots, the leaves.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(bigEndian: UInt16(leaves.count))
         for hash in frontiers.roots + leaves { bytes += hash.bytes }
@@ -46,7 +46,7 @@ package struct LogHistory: Sendable, Hashable {
     /// The leaves that it has one by one.
     /// - Parameter newest: the root that it must lead to.
     /// - Returns: nil of a history that leads elsewhere.
-    func leaves(in newest: TreeHash) -> [TreeHash]? {
+    package func leaves(in newest: TreeHash) -> [TreeHash]? {
         contains(size: frontiers.size, root: frontiers.root, newest: newest) == .contained
             ? leaves : nil
     }

@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// The plan of a proof: for each of its hashes the complete subtrees that it is made of. It names
 /// what has to be read, before anything is.

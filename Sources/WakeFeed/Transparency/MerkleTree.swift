@@ -1,5 +1,5 @@
-internal import WakeModel
-import WakeSystem
+import WakeBytes
+internal import WakeCrypto
 
 /// A hash of a Merkle tree: SHA-256.
 package struct TreeHash: Sendable, Hashable {
@@ -16,12 +16,12 @@ package struct TreeHash: Sendable, Hashable {
     fileprivate init(hash bytes: [UInt8]) { self.bytes = bytes }
 
     /// - Parameter text: base64 of 32 bytes; nil for any other text.
-    init?(base64 text: ArraySlice<UInt8>) {
+    package init?(base64 text: ArraySlice<UInt8>) {
         guard let bytes = Base64.decode(Array(text).span) else { return nil }
         self.init(bytes)
     }
 
-    var base64: [UInt8] { Base64.encode(bytes.span) }
+    package var base64: [UInt8] { Base64.encode(bytes.span) }
 }
 
 /// The hashing of RFC 6962 §2.1: leaves and nodes are told apart by their first byte.
@@ -30,10 +30,9 @@ package enum MerkleTree {
     package static let emptyRoot = TreeHash(hash: SHA256.hash([UInt8]().span))
 
     package static func leaf(_ entry: Span<UInt8>) -> TreeHash {
-        var hash = SHA256()
-        hash.update([UInt8(0)].span)
-        hash.update(entry)
-        return TreeHash(hash: hash.finish())
+        var bytes: [UInt8] = [0]
+        bytes.append(span: entry)
+        return TreeHash(hash: SHA256.hash(bytes.span))
     }
 
     package static func node(_ left: TreeHash, _ right: TreeHash) -> TreeHash {
@@ -41,7 +40,7 @@ package enum MerkleTree {
     }
 
     /// The hash over complete subtrees beside each other, the largest first.
-    static func join(_ roots: [TreeHash]) -> TreeHash {
+    package static func join(_ roots: [TreeHash]) -> TreeHash {
         guard var hash = roots.last else { return emptyRoot }
         for left in roots.dropLast().reversed() { hash = node(left, hash) }
         return hash

@@ -1,5 +1,5 @@
-package import WakeModel
-import WakeSystem
+import WakeBytes
+package import WakeCrypto
 
 /// A key that signatures of notes are verified with: name, key ID, algorithm and public key
 /// (C2SP signed-note, "Verifier keys").
@@ -21,7 +21,7 @@ package struct NoteKey: Sendable, Hashable {
     /// The key, where the algorithm is one of ours.
     package let key: VerifyingKey?
 
-    /// The type of timestamped ML-DSA-44 cosignatures. libsodium cannot verify them: such a key is
+    /// The type of timestamped ML-DSA-44 cosignatures, which nothing here can verify: such a key is
     /// read, and its signatures are ignored as those of an unknown key.
     private static let mlDSA44: UInt8 = 0x06
     private static let mlDSA44Bytes = 1312
@@ -141,40 +141,9 @@ extension SignedNote {
     }
 }
 
-/// A signer of notes: a log's key, or a witness's.
-package struct NoteSigner: Sendable {
-    package let name: NoteKeyName
-    private let key: SigningKey
-
-    package init(name: NoteKeyName, key: SigningKey) {
-        self.name = name
-        self.key = key
-    }
-
-    /// The key that verifies signatures of one kind.
-    package func verifier(_ algorithm: NoteKey.Algorithm) -> NoteKey {
-        NoteKey(name: name, algorithm: algorithm, key: key.verifyingKey)
-    }
-
-    /// A log's signature of a note's text.
-    package func sign(_ text: [UInt8]) -> NoteSignature {
-        NoteSignature(
-            name: name, keyID: verifier(.ed25519).keyID, bytes: key.sign(text.span))
-    }
-
-    /// A witness's signature of a checkpoint's text; `time` in seconds since 1970.
-    package func cosign(_ text: [UInt8], time: Int64) -> NoteSignature {
-        precondition(time >= 0)
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: UInt64(time))
-        bytes += key.sign(Cosignature.message(time: UInt64(time), text: text).span)
-        return NoteSignature(name: name, keyID: verifier(.cosignature).keyID, bytes: bytes)
-    }
-}
-
 /// The message of a timestamped Ed25519 cosignature (C2SP tlog-cosignature).
-enum Cosignature {
-    static func message(time: UInt64, text: [UInt8]) -> [UInt8] {
+package enum Cosignature {
+    package static func message(time: UInt64, text: [UInt8]) -> [UInt8] {
         Array("cosignature/v1\ntime ".utf8) + time.canonical + [.newline] + text
     }
 }

@@ -1,5 +1,5 @@
-private import WakeModel
-import WakeSystem
+import WakeBytes
+private import WakeCrypto
 
 /// A signed note (C2SP signed-note): text that ends in a newline, and lines with signatures of it.
 /// Its text means nothing until a signature of a known key was verified.
@@ -40,7 +40,7 @@ package struct SignedNote: Sendable, Hashable {
     /// UTF-8 without control characters but newlines, the last of which ends it.
     private static func isText(_ bytes: [UInt8]) -> Bool {
         bytes.last == .newline && bytes.allSatisfy { $0 >= 0x20 || $0 == .newline }
-            && String(validating: bytes, as: UTF8.self) != nil
+            && String(utf8: bytes) != nil
     }
 }
 
@@ -102,7 +102,7 @@ package struct NoteKeyName: Sendable, Hashable {
 
     /// - Returns: nil unless the bytes are a name.
     package init?(_ bytes: [UInt8]) {
-        guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self),
+        guard !bytes.isEmpty, let text = String(utf8: bytes),
             text.unicodeScalars.allSatisfy({
                 $0 != "+" && $0.value >= 0x20 && !$0.properties.isWhitespace
             })
@@ -119,14 +119,14 @@ package struct NoteKeyName: Sendable, Hashable {
 }
 
 /// A reader of lines, each of which ends in a newline.
-struct LineReader {
+package struct LineReader {
     /// What was not read.
-    private(set) var rest: ArraySlice<UInt8>
+    package private(set) var rest: ArraySlice<UInt8>
 
-    init(_ bytes: [UInt8]) { rest = bytes[...] }
+    package init(_ bytes: [UInt8]) { rest = bytes[...] }
 
     /// The next line without its newline; nil when none ends.
-    mutating func next() -> ArraySlice<UInt8>? {
+    package mutating func next() -> ArraySlice<UInt8>? {
         guard let end = rest.firstIndex(of: .newline) else { return nil }
         defer { rest = rest[(end + 1)...] }
         return rest[..<end]
@@ -134,12 +134,12 @@ struct LineReader {
 }
 
 extension UInt8 {
-    static let newline = UInt8(ascii: "\n")
+    package static let newline = UInt8(ascii: "\n")
 }
 
 extension UInt64 {
     /// - Parameter text: ASCII digits without leading zeros; nil for any other text.
-    init?(canonical text: some Collection<UInt8>) {
+    package init?(canonical text: some Collection<UInt8>) {
         guard let first = text.first, text.allSatisfy(\.isDigit), text.count <= 20,
             first != UInt8(ascii: "0") || text.count == 1
         else { return nil }
@@ -147,5 +147,5 @@ extension UInt64 {
     }
 
     /// ASCII digits without leading zeros.
-    var canonical: [UInt8] { Array(String(self).utf8) }
+    package var canonical: [UInt8] { Array(String(self).utf8) }
 }

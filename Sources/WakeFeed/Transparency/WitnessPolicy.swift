@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// A trust policy (C2SP tlog-policy): which logs' checkpoints count, which witnesses are known, and
 /// how many of them must have cosigned.

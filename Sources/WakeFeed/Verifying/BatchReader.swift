@@ -1,5 +1,4 @@
-private import WakeModel
-package import WakeSystem
+import WakeBytes
 
 /// A verifier of one batch that also searches it, in a single pass over chunks of any size.
 /// Matches and cursor are only available after `finish`. Memory stays bounded for any input: the
@@ -146,25 +145,17 @@ public struct BatchReader: ~Copyable {
             matches: secrets.matches(of: hits, in: header))
     }
 
-    /// Reads a file from its start to `end`, or to its own end; what the disk cannot return counts
-    /// as absent.
+    /// Reads a file from its start to `end`, or to its own end.
+    /// - Parameter read: the bytes of the file from an offset on, at most so many; none at its end.
     /// - Returns: the number of bytes read.
     @discardableResult
-    package mutating func feed(_ file: OpenFile, upTo end: Int = .max) throws(FeedError) -> Int {
-        try feed(file, upTo: end, unreadable: { _ in .truncated }, refused: { $0 })
-    }
-
-    @discardableResult
-    mutating func feed<Failure: Error>(
-        _ file: OpenFile, upTo end: Int = .max, unreadable: (FileError) -> Failure,
-        refused: (FeedError) -> Failure
+    package mutating func feed<Failure: Error>(
+        upTo end: Int = .max, refused: (FeedError) -> Failure,
+        reading read: (_ offset: Int, _ count: Int) throws(Failure) -> [UInt8]
     ) throws(Failure) -> Int {
         var offset = 0
         while offset < end {
-            let (start, count) = (offset, min(FeedLimits.windowBytes, end - offset))
-            let bytes = try mapError(unreadable) { () throws(FileError) in
-                try file.read(at: start, count: count)
-            }
+            let bytes = try read(offset, min(FeedLimits.windowBytes, end - offset))
             if bytes.isEmpty { break }
             do throws(FeedError) { try feed(bytes.span) } catch { throw refused(error) }
             offset += bytes.count
@@ -178,7 +169,7 @@ public struct CommittedBatch: Sendable {
     /// Its header.
     public let header: BatchHeader
     /// The hash of that.
-    let hash: HeaderHash
+    package let hash: HeaderHash
     /// The client's cursor after it; unchanged by a batch before it.
     public let cursor: FeedCursor
     /// One for each local secret whose digest is published in it.

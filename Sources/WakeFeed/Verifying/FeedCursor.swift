@@ -1,5 +1,5 @@
-private import WakeModel
-import WakeSystem
+import WakeBytes
+private import WakeCrypto
 
 /// A client's state of a feed: the last batch it checked, and the keys it trusts. `HeadVerifier` or
 /// `BatchReader` advances it. Store it in one transaction with the matches up to it.
@@ -27,7 +27,7 @@ public struct FeedCursor: Sendable, Equatable {
     /// The cursor of a new client that knows one of the feed's keys.
     public init(key: FeedKey) { self.init(chain: KeyChain(only: key)) }
 
-    init(chain: KeyChain) { self.chain = chain }
+    package init(chain: KeyChain) { self.chain = chain }
 
     /// The cursor of a client that begins again, and believes no key that it knows as retired.
     package func restarted() -> FeedCursor {
@@ -39,7 +39,7 @@ public struct FeedCursor: Sendable, Equatable {
     /// The cursor with the feed's keys as they are offered, if the configured `key` is among them.
     /// What is known is never given up for what is offered, with one exception: a configured key
     /// that is not among the known ones outranks these.
-    func extended(by offered: KeyChain, for key: FeedKey) -> FeedCursor {
+    package func extended(by offered: KeyChain, for key: FeedKey) -> FeedCursor {
         guard offered.contains(key),
             newestIssued == nil || offered.feedID == feedID,
             !chain.contains(key) || offered.continues(chain)
@@ -52,7 +52,7 @@ public struct FeedCursor: Sendable, Equatable {
 
     /// Verifies a head, with or without its proof, by itself: signature, feed, contents, signer. No
     /// key before `oldest` may have signed, and no key at all when that one is unknown.
-    func head(
+    package func head(
         _ file: Span<UInt8>, since oldest: FeedKey? = nil
     ) throws(FeedError) -> (head: FeedHead, signer: Int) {
         let layout = try FeedHead.layout(of: file)
@@ -79,7 +79,7 @@ public struct FeedCursor: Sendable, Equatable {
     }
 
     /// Adopts a verified head's signer, and its settings unless a newer head was verified before.
-    mutating func adopt(_ head: FeedHead, signedBy index: Int) {
+    package mutating func adopt(_ head: FeedHead, signedBy index: Int) {
         signer = index
         if let newestIssued, head.issued < newestIssued { return }
         newestIssued = head.issued

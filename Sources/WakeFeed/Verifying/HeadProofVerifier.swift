@@ -1,5 +1,5 @@
-internal import WakeModel
-import WakeSystem
+import WakeBytes
+internal import WakeCrypto
 
 /// A tree of a feed's log that a client accepted: every later one contains it.
 package struct LogCursor: Sendable, Hashable {
@@ -89,7 +89,7 @@ package struct HeadProofVerifier: Sendable {
     /// - Parameters:
     ///   - feed: knows the keys that may have signed the checkpoint.
     ///   - life: of the head, seconds.
-    func verify(
+    package func verify(
         _ proof: LogProof, _ feed: FeedCursor, life: Int64, now: Int64
     ) throws(HeadProofFault) -> Verified {
         let tree = proof.checkpoint.checkpoint
@@ -149,7 +149,7 @@ package struct HeadProofVerifier: Sendable {
 
 extension FeedHead {
     /// The proof that follows this head in its file; nil when that is none.
-    func proof(in file: [UInt8]) -> LogProof? {
+    package func proof(in file: [UInt8]) -> LogProof? {
         let proof = file[byteCount...]
         return proof.count <= FeedLimits.proofBytes ? LogProof(Array(proof)) : nil
     }

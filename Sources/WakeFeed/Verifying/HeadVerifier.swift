@@ -1,4 +1,4 @@
-import WakeSystem
+import WakeBytes
 
 /// Decides, without clock, file or network, whether bytes are the feed's head, perhaps with a proof
 /// after it, which it does not look at.

@@ -1,5 +1,5 @@
-private import WakeModel
-import WakeSystem
+import WakeBytes
+private import WakeCrypto
 
 /// A reader of a payload: hashes, decodes and searches it in windows that fit a processor's cache.
 struct PayloadReader {

@@ -74,47 +74,27 @@ package enum SealedBox {
     }
 }
 
-/// `crypto_secretbox` (XSalsa20-Poly1305): nonce (24) ‖ tag (16) ‖ ciphertext.
-package enum SecretBox {
-    package static let overheadBytes = 24 + 16
-
+extension SecretBox {
     /// - Parameters:
     ///   - nonce: 24 bytes, never twice under one key.
     ///   - key: 32 bytes.
     package static func seal(
         _ message: Span<UInt8>, nonce: Span<UInt8>, key: Span<UInt8>
     ) -> [UInt8] {
-        precondition(nonce.count == 24 && key.count == 32)
+        precondition(nonce.count == nonceBytes && key.count == 32)
         Sodium.start()
         var box = [UInt8](repeating: 0, count: message.count + overheadBytes)
-        for index in 0..<24 { box[index] = nonce[index] }
+        for index in nonce.indices { box[index] = nonce[index] }
         box.withMutablePointer { output in
             message.withPointer { input in
                 nonce.withPointer { nonce in
                     key.withPointer { key in
                         _ = unsafe crypto_secretbox_easy(
-                            output + 24, input, UInt64(message.count), nonce, key)
+                            output + nonceBytes, input, UInt64(message.count), nonce, key)
                     }
                 }
             }
         }
         return box
-    }
-
-    /// - Returns: the message, or nil when the key or any bit differ.
-    package static func open(_ box: Span<UInt8>, key: Span<UInt8>) -> [UInt8]? {
-        precondition(key.count == 32)
-        guard box.count >= overheadBytes else { return nil }
-        Sodium.start()
-        var message = [UInt8](repeating: 0, count: box.count - overheadBytes)
-        let verified = message.withMutablePointer { output in
-            box.withPointer { input in
-                key.withPointer { key in
-                    unsafe crypto_secretbox_open_easy(
-                        output, input + 24, UInt64(box.count - 24), input, key) == 0
-                }
-            }
-        }
-        return verified ? message : nil
     }
 }

@@ -3,6 +3,7 @@ import Synchronization
 import WakeFeed
 import WakeFetch
 import WakeHTTP
+import WakePublish
 import WakeSystem
 
 /// The feed's files: head and keys from memory, read again when they were replaced, the batches

@@ -26,7 +26,7 @@ package struct ProgramIdentity: Sendable, Equatable {
     package static func hash(of path: String) throws(FileError) -> String {
         let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK, followsLink: true)
         guard try file.status().isRegular else { throw FileError(.read, EINVAL) }
-        var hash = SHA256()
+        var hash = SHA256Stream()
         var offset = 0
         while true {
             let bytes = try file.read(at: offset, count: 1 << 20)

@@ -1,6 +1,7 @@
 private import Glibc
 package import WakeFeed
 package import WakeModel
+package import WakePublish
 import WakeSystem
 
 /// The directory of a witness: `key`, `identity`, `logs`, and a file of `checkpoints` for each log.

@@ -1,5 +1,6 @@
 package import WakeFeed
 import WakeFetch
+import WakePublish
 import WakeSystem
 
 /// A publisher's policy in its file, read when it is needed: at each publish, and by the running

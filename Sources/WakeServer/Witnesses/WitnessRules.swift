@@ -1,4 +1,5 @@
 package import WakeFeed
+import WakePublish
 import WakeSystem
 
 /// The judgement of one `add-checkpoint` request, each with the status that C2SP tlog-witness gives

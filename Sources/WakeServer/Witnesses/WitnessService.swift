@@ -1,6 +1,7 @@
 import WakeFeed
 package import WakeHTTP
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// The HTTP service of a witness (C2SP tlog-witness): `POST /add-checkpoint`, and for monitors

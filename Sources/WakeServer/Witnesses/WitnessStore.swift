@@ -1,6 +1,7 @@
 import Synchronization
 package import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// The memory of a running witness: judges, remembers durably, then cosigns; one request after

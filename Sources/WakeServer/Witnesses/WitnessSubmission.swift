@@ -1,6 +1,7 @@
 import Synchronization
 package import WakeFeed
 package import WakeFetch
+package import WakePublish
 import WakeSystem
 
 /// The submission of one checkpoint to all witnesses of a policy, side by side (C2SP tlog-witness).

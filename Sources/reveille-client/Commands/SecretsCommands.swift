@@ -2,6 +2,7 @@ import Reveille
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 let secretsAddCommand = Command(

@@ -3,6 +3,7 @@ import Reveille
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 let verifyCommand = Command(

@@ -2,6 +2,7 @@ import Reveille
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// The file `client.conf` of a profile: lines of `key = value` under `[client]`.

@@ -1,6 +1,7 @@
 import WakeCommand
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeServer
 import WakeSystem
 

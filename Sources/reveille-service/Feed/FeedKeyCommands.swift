@@ -1,5 +1,6 @@
 import WakeCommand
 import WakeFeed
+import WakePublish
 import WakeSystem
 
 /// `reveille feed key` and `reveille feed succeed`: the keys of a feed, one after the other.

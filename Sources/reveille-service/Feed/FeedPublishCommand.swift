@@ -1,5 +1,6 @@
 import WakeCommand
 import WakeFeed
+import WakePublish
 import WakeServer
 import WakeSystem
 

@@ -3,6 +3,7 @@ import WakeFeed
 import WakeFetch
 import WakeHTTP
 import WakeModel
+import WakePublish
 import WakeServer
 import WakeSystem
 

@@ -2,6 +2,7 @@ import WakeCommand
 import WakeFeed
 import WakeFetch
 import WakeModel
+import WakePublish
 import WakeServer
 import WakeSystem
 

@@ -2,6 +2,7 @@ private import Glibc
 import TestSupport
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 /// The feed: publishing, and a client's checks.

@@ -4,6 +4,7 @@ import TestSupport
 import WakeFeed
 import WakeFetch
 import WakeModel
+import WakePublish
 
 /// What a policy of witnesses costs a client.
 enum WitnessRows {

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import WakeFeed
+import WakePublish
 import WakeSystem
 
 /// `reveille-client verify`, as people use it on what they carried home on a stick.

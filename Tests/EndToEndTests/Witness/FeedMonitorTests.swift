@@ -4,6 +4,7 @@ import Testing
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// `reveille feed monitor`, as a third party runs it, before publishers who have the real key.
 @Suite("A monitor of a feed's log, and publishers who lie", .timeLimit(.minutes(10)))

@@ -3,6 +3,7 @@ import Synchronization
 import WakeFeed
 import WakeFetch
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import Reveille

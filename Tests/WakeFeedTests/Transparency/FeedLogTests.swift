@@ -6,6 +6,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 /// Witnesses in memory: they cosign what continues the tree they saw last, or all they are shown.
 final class MemoryWitnesses: Sendable {

@@ -5,6 +5,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("A log whose files were damaged, lost or exchanged")
 struct LogDamageTests {

@@ -5,6 +5,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Merkle trees (RFC 6962)")
 struct MerkleTests {

@@ -3,6 +3,7 @@ import WakeModel
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Signed notes, checkpoints and cosignatures (C2SP)")
 struct NoteTests {

@@ -3,6 +3,7 @@ import Testing
 import WakeSystem
 
 @testable import WakeFeed
+@testable import WakePublish
 
 @Suite("Tiles (C2SP tlog-tiles)")
 struct TileTests {

@@ -1,5 +1,6 @@
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import WakeServer

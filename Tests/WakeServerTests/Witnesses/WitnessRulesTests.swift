@@ -1,6 +1,7 @@
 import Testing
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import WakeServer

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import WakeFeed
 import WakeModel
+import WakePublish
 import WakeSystem
 
 @testable import WakeServer

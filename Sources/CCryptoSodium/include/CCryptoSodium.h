@@ -1,0 +1,2 @@
+// Nothing to call: to link this module is to have libsodium behind WakeCrypto, see CCrypto.h.
+#pragma once
