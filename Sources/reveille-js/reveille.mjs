@@ -20,8 +20,8 @@ const SILENCE = 30_000, FIRST_EVENT = 60_000, STREAM_SILENCE = 600_000;
 /** Failures in a row after which the other batches wait for the next check. */
 const PATIENCE = 4;
 /** Milliseconds: the first request of a check begins a multiple of these after the call, or after
- * the last one of the check before; the others a multiple of these after the first one, and a little
- * more, at random. So none tells how long an answer took to search and to store. */
+ * the last one of the check before; the others a multiple of these after the first one, and a
+ * little more, at random. So none tells how long an answer took to search and to store. */
 const FIRST_STEP = 1000, STEP = 100, JITTER = 20;
 /** Ids of matches that were shown: the last ones are kept. */
 const DELIVERED = 4096;
@@ -205,8 +205,9 @@ export class WakeClient {
     /** Everything that the service holds under this instance token, for its user; null for
      * nothing. */
     async storedRegistration() {
-        const authorization = await this.#authorization();
-        if (!authorization) return null;
+        const {token} = (await this.#read()).registration ?? {};
+        if (!token) return null;
+        const authorization = `Bearer ${base64URL(unhex(token))}`;
         const answer = await this.#ask("GET", "v1/registration", {authorization});
         if (answer.status !== 200) throw new Unreachable(`status ${answer.status}`);
         return JSON.parse(answer.text);
@@ -215,18 +216,14 @@ export class WakeClient {
     /** Asks for one push to this browser, to see that pushes arrive: as a rule within seconds.
      * @returns 0, or the seconds to wait before it is asked for again */
     async testPush() {
-        const authorization = await this.#authorization();
-        if (!authorization) throw new Unreachable("nothing is registered");
+        const {registration} = await this.#read();
+        if (!new Registration(registration).isRegistered) throw new Unreachable("notRegistered");
+        const authorization = `Bearer ${base64URL(unhex(registration.token))}`;
         const {status, retryAfter} = await this.#ask(
             "POST", "v1/registration/wake", {authorization});
         if (status === 202) return 0;
         if (status !== 429 && status !== 503) throw new Unreachable(`status ${status}`);
         return Number(retryAfter) || 60;
-    }
-
-    async #authorization() {
-        const {token} = (await this.#read()).registration ?? {};
-        return token ? `Bearer ${base64URL(unhex(token))}` : null;
     }
 
     /**
@@ -547,9 +544,8 @@ export class WakeClient {
     /** One check of the feed (FEED.md, section 9). */
     async #check(hint, due, signal) {
         // Read beside the requests: their times must not show how many secrets there are.
-        const isUsable = ({bytes}) => bytes.length >= 16 && bytes.length <= 1024;
         const reading = Promise.resolve().then(() => this.#secrets())
-            .then(list => list.filter(isUsable)).catch(() => null);
+            .then(list => [...list]).catch(() => null);
         const policy = await this.#policy;
         const head = await this.#file("head", HEAD_FILE, signal, due);
         let record = await this.#read();
@@ -574,8 +570,11 @@ export class WakeClient {
             warnings.splice(stale, 1, "clockSkew");
         }
         record = await this.#commit(record, feed, [], {verified: now});
-        const secrets = await reading;
+        const list = await reading;
+        const secrets = list?.filter(each => each?.bytes instanceof Uint8Array
+            && each.bytes.length >= 16 && each.bytes.length <= 1024) ?? null;
         if (!secrets) warnings.push("secretsUnreadable");
+        if (secrets && secrets.length < list.length) warnings.push("unusableSecrets");
         const end = await this.#batches(record, feed, secrets, signal);
         end.warnings = warnings;
         const days = (now - (record.health.checked ?? record.health.first)) / 86_400;

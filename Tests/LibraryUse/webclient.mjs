@@ -8,7 +8,7 @@
  *     cycle FEED KEY SERVICE FILE SHOWN SECRET...
  *                           one cycle of an app that is killed at any moment: its state is FILE,
  *                           and it shows a match by a file in SHOWN. SERVICE is - for none; the last
- *                           words are secrets, or `endpoint=URL` to register, or `unregister`
+ *                           words are secrets, `endpoint=URL` to register, `push` or `unregister`
  *     together FEED KEY SECRET...
  *                           three pages without locks at once, on one state: each match they show
  *     run FEED KEY SERVICE SECRET...
@@ -205,7 +205,11 @@ async function cycle([feed, feedKey, service, file, shown, ...words]) {
         if (word.startsWith("endpoint=")) await client.register({endpoint: word.slice(9)});
         if (word === "unregister") await client.unregister();
     }
+    const early = await client.testPush().catch(({code}) => code);
     const end = await client.cycle();
+    if (words.includes("push")) {
+        console.log("pushed", early, await client.testPush(), await client.testPush());
+    }
     console.log(`ended ${end.outcome} ${end.failure ?? "-"} ${end.delivered} ${end.warnings}`);
     console.log(JSON.stringify(await client.status()));
     console.log(await client.diagnostics());

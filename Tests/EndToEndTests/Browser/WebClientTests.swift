@@ -187,6 +187,29 @@ struct WebClientTests {
         #expect(try service.rows() == kills + 1)
     }
 
+    @Test("a push that a page asks for itself arrives")
+    func push() async throws {
+        let mock = try await MockWebPush()
+        let service = try await ServiceUnderTest(sections: mock.section, serving: .nothing)
+        let app = App(service: service, directory: try TemporaryDirectory(), secrets: [])
+        let page = try app.start(["endpoint=" + MockWebPush.endpoint(1, host: 0), "push"])
+        #expect(await page.exit() == 0)
+        // Before it was registered, once, and once more within ten minutes.
+        #expect(
+            page.output.contains(/pushed notRegistered 0 (5[0-9][0-9]|600)\n/), "\(page.output)")
+        let admin = service.directory.path + "/service/admin.sock"
+        var metrics = ""
+        while !metrics.contains("\nreveille_test_pushes_accepted_total 1\n") {
+            let answer = try LoopbackClient(path: admin).exchange("GET", "/metrics")
+            metrics = String(decoding: answer.body, as: UTF8.self)
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(await service.stop() == 0)
+        let report = try await mock.report()
+        #expect(report.distinct == 1 && report.duplicates == 0)
+    }
+
     @Test("three pages at once, without locks, show each match once")
     func together() async throws {
         let service = try await ServiceUnderTest()
@@ -253,10 +276,13 @@ struct WebClientTests {
         let host = try Self.host(of: service, asked: asked)
         defer { host.refuse() }
         var seen: [[String]] = []
-        for (secrets, matches) in [([secret], 2), ([TestDevice().pushText], 0), ([], 0)] {
+        // The last one is too short to be a secret.
+        for (secrets, matches) in [
+            ([secret], "2 "), ([TestDevice().pushText], "0 "), (["00"], "0 unusableSecrets"),
+        ] {
             asked.update { $0 = [] }
             let said = try await Self.cycle(host.url + "/feed/", service, secrets)
-            #expect(said.contains("ended checked - \(matches)"), "\(said)")
+            #expect(said.contains("ended checked - \(matches)\n"), "\(said)")
             seen.append(asked.value)
         }
         #expect(seen[0] == seen[1] && seen[0] == seen[2])

@@ -69,6 +69,12 @@ struct WebPageTests {
         }
     }
 
+    private func add(_ secret: TestDevice, _ name: String, in browser: Browser) throws {
+        let bytes = secret.push.map(String.init).joined(separator: ",")
+        try value(
+            "await add('\(name)', Uint8Array.of(\(bytes))) ?? 1", in: browser, as: Int.self)
+    }
+
     /// Waits in the page until an expression is true, and returns what another one is.
     @discardableResult
     private func value<Value>(
@@ -125,10 +131,7 @@ struct WebPageTests {
         try browser.open(site.origin + "/", width: 800, height: 600)
         let secrets = [TestDevice(), TestDevice(), TestDevice()]
         for (number, secret) in secrets.enumerated() {
-            let bytes = secret.push.map(String.init).joined(separator: ",")
-            try value(
-                "await add('visit \(number)', Uint8Array.of(\(bytes))) ?? 1", in: browser,
-                as: Int.self)
+            try add(secret, "visit \(number)", in: browser)
         }
         try value("document.getElementById('register').click() ?? 1", in: browser, as: Int.self)
         let status = try value(
@@ -171,6 +174,29 @@ struct WebPageTests {
             """,
             when: "(await worker.getNotifications()).length > 3", in: browser, as: String.self)
         #expect(all == "visit 0,visit 1,visit 2")
+
+        // A worker that is ended at any moment loses no match, and doubles none.
+        let more = [TestDevice(), TestDevice(), TestDevice()]
+        for (number, secret) in more.enumerated() {
+            try add(secret, "kill \(number)", in: browser)
+            _ = try await service.publish([secret.pushText], notes: [], "--again")
+        }
+        for milliseconds in [200, 1100, 1250, 1400] {
+            try browser.push(to: site.origin)
+            try value(
+                "await new Promise(resume => setTimeout(resume, \(milliseconds))) ?? 1",
+                in: browser, as: Int.self)
+            try browser.stopWorkers()
+        }
+        try browser.push(to: site.origin)
+        let kept = try value(
+            """
+            (await notifications("This concerns you: kill")).map(each => each.title.slice(-1))
+                .sort().join()
+            """,
+            when: "(await notifications('This concerns you: kill')).length > 2", in: browser,
+            as: String.self)
+        #expect(kept == "0,1,2")
 
         try value("document.getElementById('unregister').click() ?? 1", in: browser, as: Int.self)
         let left = try value(

@@ -90,6 +90,9 @@ final class Browser {
             ["origin": origin, "registrationId": worker, "data": ""])
     }
 
+    /// Ends all service workers, wherever they are.
+    func stopWorkers() throws { try call("ServiceWorker.stopAllWorkers") }
+
     /// A PNG of what is to be seen, or of the whole page.
     func screenshot(ofAll: Bool = false) throws -> Data {
         let answer = try call(
