@@ -62,7 +62,15 @@ func tests(
 func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
     .executableTarget(
         name: name, dependencies: ["Reveille"], path: "Tests/Examples/\(folder)", exclude: pages,
-        swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
+        swiftSettings: appRules)
+}
+
+/// Apps have none of our rules.
+let appRules: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+
+/// What the app for phones names of a module of Apple's, in Apple's form; it does nothing.
+func standIn(_ name: String) -> Target {
+    .target(name: name, path: "Tests/Examples/Phone/StandIns/\(name)", swiftSettings: appRules)
 }
 
 /// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
@@ -107,6 +115,7 @@ let package = Package(
         .executable(name: "reveille-client", targets: ["reveille-client"]),
         .library(name: "Reveille", targets: ["Reveille"]),
         .library(name: "ReveilleTesting", targets: ["ReveilleTesting"]),
+        .library(name: "ReveillePhone", targets: ["ReveillePhone"]),
         .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
         // Built as liblibreveille.so; Deploy/install gives it its name.
@@ -169,6 +178,7 @@ let package = Package(
             ["Reveille", "WakeFeed", "WakePublish", "WakeFetch", "WakeModel", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
+        library("ReveillePhone", ["WakeFeed", "WakeCrypto", "WakeBytes"]),
         .systemLibrary(name: "CReveille"),
         .target(
             name: "WakeClientC",
@@ -252,7 +262,7 @@ let package = Package(
             ]),
         tests(
             "EndToEndTests",
-            ["WakeModel", "WakeFeed", "WakePublish", "PhoneRegistration"]),
+            ["WakeModel", "WakeFeed", "WakePublish", "ReveillePhone"]),
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit"],
@@ -268,10 +278,16 @@ let package = Package(
         example("example-recalls", "PlainFiles", pages: ["README.md"]),
         example("example-messenger", "Messenger", pages: ["README.md"]),
         example("example-desktop", "Desktop"),
-        // One file for apps on phones, with Foundation alone.
-        .target(
-            name: "PhoneRegistration", path: "Tests/Examples/Phone",
-            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + optimized),
+        // An app for phones, with stand-ins for what Apple's SDK has.
+        standIn("UIKit"), standIn("BackgroundTasks"), standIn("UserNotifications"),
+        .executableTarget(
+            name: "example-phone",
+            dependencies: ["ReveillePhone", "UIKit", "BackgroundTasks", "UserNotifications"],
+            path: "Tests/Examples/Phone", exclude: ["README.md", "StandIns"],
+            swiftSettings: appRules),
+        .executableTarget(
+            name: "phone-worker", dependencies: ["ReveillePhone"], path: "Tests/PhoneWorker",
+            swiftSettings: strict, linkerSettings: started),
         tests("ExampleTests", ["Reveille"]),
         tests("TidyTests", [], settings: optimized),
         .executableTarget(

@@ -3,7 +3,8 @@ enum TidyRules {
     /// Modules for which Foundation is worth its weight. The compiler refuses imports that
     /// Package.swift does not declare.
     static let foundation: Set<String> = [
-        "Reveille", "ReveilleTesting", "WakeServer", "reveille-service", "reveille-client",
+        "Reveille", "ReveillePhone", "ReveilleTesting", "WakeServer", "reveille-service",
+        "reveille-client",
     ]
 
     static let lineLimit = 400

@@ -6,6 +6,7 @@ enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/Pages/PageFile.swift",
         "Sources/Reveille/Environment/Executors.swift",
+        "Sources/ReveillePhone/PhoneStore.swift",
         "Sources/ReveilleTesting/SimulatedTime.swift",
         "Sources/WakeClientC/AppCallbacks.swift",
         "Sources/WakeClientC/CallbackQueue.swift",

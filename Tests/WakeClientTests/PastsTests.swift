@@ -197,6 +197,6 @@ extension WakeClient {
     /// What a head named and was not checked.
     fileprivate var uncheckedNumbers: [UInt64] {
         let record = profile.record
-        return record.missing.map(\.sequence) + (record.sequence + 1..<record.newestNamed + 1)
+        return record.missing.sequences + (record.sequence + 1..<record.newestNamed + 1)
     }
 }

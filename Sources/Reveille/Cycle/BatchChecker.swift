@@ -5,10 +5,6 @@ import WakeSystem
 /// The check of the batches that a head names: each is fetched or found in the cache, verified and
 /// searched in one pass, and committed. One that does not come keeps no other waiting.
 struct BatchChecker {
-    /// Failures in a row, of any kind, after which the rest waits for the next cycle. The last one
-    /// is of a batch that is drawn: a host that has lost a few in a row may have the others.
-    static let patience = 4
-
     /// The end of a cycle's checks.
     struct End {
         var checked = 0
@@ -30,13 +26,10 @@ struct BatchChecker {
 
     /// The batches to ask for: new ones in order, then those that were missing before.
     func plan(_ verified: VerifiedHead) -> [VerifiedHead.PlannedBatch] {
-        var missing = profile.record.missing.compactMap { verified.batch($0.sequence) }
-        // Should some of them fail in a row, others come first another time.
-        if missing.count >= Self.patience {
-            let start = Int(environment.randomUnit() * Double(missing.count))
-            missing = Array(missing[start...] + missing[..<start])
-        }
-        return verified.plan + missing
+        BatchQueue.order(
+            new: verified.plan,
+            missing: profile.record.missing.sequences.compactMap(verified.batch),
+            random: environment.randomUnit)
     }
 
     /// - Parameter secrets: nil when they are not read yet: what is fetched all the same, as by
@@ -46,26 +39,21 @@ struct BatchChecker {
         against secrets: LocalSecretSet?
     ) async throws(ClientError) -> End {
         var end = End()
-        var failuresInRow = 0
-        var rest = plan[...]
-        while let batch = rest.popFirst() {
+        var queue = BatchQueue(plan)
+        while let batch = queue.next() {
             do throws(ClientError) {
                 guard let new = try await check(batch, of: verified, against: secrets) else {
-                    end.waiting = rest.count + 1
+                    end.waiting = queue.count + 1
                     break
                 }
                 end.checked += 1
                 end.matches += new
                 if secrets == nil { end.unsearched.append(batch) }
-                failuresInRow = 0
+                queue.succeeded()
             } catch {
                 guard error.isOfBatch else { throw error }
                 end.failure = end.failure ?? error
-                failuresInRow += 1
-                if failuresInRow == Self.patience { break }
-                if failuresInRow == Self.patience - 1 {
-                    rest = rest.dropFirst(Int(environment.randomUnit() * Double(rest.count)))
-                }
+                queue.failed(random: environment.randomUnit)
             }
         }
         return end
@@ -80,7 +68,7 @@ struct BatchChecker {
         let search = BatchSearch(
             cursor: record.cursor, head: verified, secrets: secrets ?? LocalSecretSet([]),
             sequence: planned.sequence,
-            hash: record.missing.first { $0.sequence == planned.sequence }?.hash)
+            hash: record.missing.hash(of: planned.sequence))
         var checked = cached(planned.name, search)
         if checked == nil {
             do throws(ClientError) {

@@ -106,8 +106,8 @@ struct FeedCycle: CycleSource {
         let isKept = known.map { fetched.bytes.starts(with: $0.bytes) } ?? false
         let verified: VerifiedHead
         do throws(FeedError) {
-            verified = try verify(
-                fetched, against: isKept ? nil : known?.head, now: now, hint: hint)
+            verified = try fetched.verify(
+                against: isKept ? nil : known?.head, now: now, hint: hint)
         } catch {
             // Without the keys it says nothing that a head does not verify.
             if case .failure(let failure) = fetched.keys, error == .badSignature,
@@ -142,25 +142,6 @@ struct FeedCycle: CycleSource {
                 try profile.warnOnce(.otherHistory, .otherHistory)
             default: break
             }
-            throw error
-        }
-    }
-
-    /// Verifies a head, also against all that the newest head before it named.
-    private func verify(
-        _ fetched: FetchedHead, against known: FeedHead?, now: Int64, hint: UInt64?
-    ) throws(FeedError) -> VerifiedHead {
-        func compare(_ head: FeedHead?) throws(FeedError) {
-            let sequence = head.flatMap { known?.contradiction(to: $0) }
-            if let sequence { throw .fork(sequence: sequence) }
-        }
-        do throws(FeedError) {
-            let verified = try fetched.verify(now: now, hint: hint)
-            try compare(verified.head)
-            return verified
-        } catch {
-            // Signed, and older: of another history it is more than a rollback.
-            if case .rollback = error { try compare(FeedHead(stored: fetched.bytes)) }
             throw error
         }
     }

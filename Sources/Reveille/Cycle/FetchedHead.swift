@@ -52,8 +52,12 @@ struct FetchedHead {
         return (try? KeyChain(bytes.span)) == nil
     }
 
-    func verify(now: Int64, hint: UInt64? = nil) throws(FeedError) -> VerifiedHead {
-        try verifier.verify(bytes.span, keys: try? keys?.get(), now: now, hint: hint)
+    /// - Parameter accepted: the newest head that was accepted; nil when this is known to be it.
+    func verify(
+        against accepted: FeedHead? = nil, now: Int64, hint: UInt64? = nil
+    ) throws(FeedError) -> VerifiedHead {
+        try verifier.verify(
+            bytes.span, keys: try? keys?.get(), accepted: accepted, now: now, hint: hint)
     }
 
     /// Checks the proof; the head's publisher must not have shown another log than `known`.
@@ -75,14 +79,6 @@ struct FetchedHead {
     func isServersClockWrong(at now: Int64, _ head: FeedHead) -> Bool {
         guard let ahead = serverAhead(of: now) else { return false }
         return head.isInForce(at: now) && !head.isInForce(at: now + ahead)
-    }
-}
-
-extension FeedHead {
-    /// Within what clocks may differ.
-    func isInForce(at time: Int64) -> Bool {
-        let tolerance = FeedLimits.clockToleranceSeconds
-        return issued - tolerance <= time && time <= expires + tolerance
     }
 }
 

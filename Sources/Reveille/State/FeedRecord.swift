@@ -54,20 +54,6 @@ struct FeedRecord: Sendable, Equatable, Codable {
         static let staleCosignature = Warned(rawValue: 2048)
     }
 
-    /// A batch that did not come, or not as it was signed, though a later one was checked.
-    struct MissingBatch: Sendable, Equatable, Codable {
-        let sequence: UInt64
-        private var hashBytes: [UInt8]?
-
-        init(sequence: UInt64) { self.sequence = sequence }
-
-        /// The hash of its header, as its successor's header says; nil when that is missing, too.
-        var hash: HeaderHash? {
-            get { hashBytes.flatMap(HeaderHash.init(stored:)) }
-            set { hashBytes = newValue?.bytes }
-        }
-    }
-
     var position = Position.app(nil, FeedSettings())
     /// The time at which the head with the highest `issued` was first seen, seconds since 1970.
     var directivesSeen: Int64 = 0
@@ -77,8 +63,8 @@ struct FeedRecord: Sendable, Equatable, Codable {
     var warned: Warned = []
     /// The generation of the app's secrets that everything retained was checked against.
     var generation: UInt64?
-    /// Asked for again in each cycle; ascending, all before the cursor.
-    private(set) var missing: [MissingBatch] = []
+    /// Asked for again in each cycle.
+    private(set) var missing = MissingBatches()
     /// The newest batch that a verified head named.
     var newestNamed: UInt64 = 0
     /// Of the newest check, as `ClientError.text`; nil when it succeeded.
@@ -105,27 +91,21 @@ struct FeedRecord: Sendable, Equatable, Codable {
     /// The first and the last batch that a head names and that was not checked; nil when none.
     var unchecked: ClosedRange<UInt64>? {
         let waiting = newestNamed > sequence ? sequence + 1...newestNamed : nil
+        let missing = missing.sequences
         guard let first = missing.first, let last = missing.last else { return waiting }
-        return first.sequence...(waiting?.upperBound ?? last.sequence)
+        return first...(waiting?.upperBound ?? last)
     }
 
     /// Advances to the cursor after a batch; batches that it passes over are missing from now on.
     mutating func advance(to cursor: FeedCursor, after header: BatchHeader, now: Int64) {
-        if cursor.sequence > sequence {
-            missing += (sequence + 1..<header.sequence).map { MissingBatch(sequence: $0) }
-        }
-        missing.removeAll { $0.sequence == header.sequence }
-        if let index = missing.firstIndex(where: { $0.sequence == header.sequence - 1 }) {
-            missing[index].hash = header.previous
-        }
+        missing.checked(header, after: sequence)
         self.cursor = cursor
         if unchecked == nil { health.checkCompleted(now: now) }
     }
 
     /// Advances to a head; returns the missing batches that are retained no more.
     mutating func advance(to verified: VerifiedHead, now: Int64) -> [UInt64] {
-        let dropped = missing.map(\.sequence).filter { $0 < verified.head.firstSequence }
-        missing.removeFirst(dropped.count)
+        let dropped = missing.drop(before: verified.head.firstSequence)
         cursor = verified.cursor
         newestNamed = verified.head.sequence
         health.headVerified(now: now)
@@ -135,7 +115,7 @@ struct FeedRecord: Sendable, Equatable, Codable {
 
     /// Whether the batch was checked, if a head names it.
     func hasChecked(_ sequence: UInt64) -> Bool {
-        sequence <= self.sequence && !missing.contains { $0.sequence == sequence }
+        sequence <= self.sequence && !missing.contains(sequence)
     }
 
     /// The warning of silence that is due, once.

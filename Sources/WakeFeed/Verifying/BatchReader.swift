@@ -8,7 +8,7 @@ public struct BatchReader: ~Copyable {
     private enum Voucher {
         /// A head that names the batch, and the whole hash of the header, as its signed successor
         /// says; nil when it is not known.
-        case head(VerifiedHead, UInt64, HeaderHash?)
+        case head(FeedHead, UInt64, HeaderHash?)
         /// A key of the feed: it may be any batch.
         case key
         /// The name of a file that was verified when it was fetched: keys of older batches may be
@@ -34,8 +34,17 @@ public struct BatchReader: ~Copyable {
         cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet, sequence: UInt64? = nil,
         hash: HeaderHash? = nil
     ) {
-        let sequence = sequence ?? cursor.sequence + 1
-        precondition(head.head.retains(sequence), "the head names no such batch")
+        self.init(
+            cursor: cursor, accepted: head.head, secrets: secrets,
+            sequence: sequence ?? cursor.sequence + 1, hash: hash)
+    }
+
+    /// The same under a head that was accepted and stored.
+    package init(
+        cursor: FeedCursor, accepted head: FeedHead, secrets: LocalSecretSet, sequence: UInt64,
+        hash: HeaderHash?
+    ) {
+        precondition(head.retains(sequence), "the head names no such batch")
         self.init(cursor, .head(head, sequence, hash), secrets)
     }
 
@@ -94,7 +103,7 @@ public struct BatchReader: ~Copyable {
         let header: BatchHeader
         switch voucher {
         case .head(let head, let sequence, let hash):
-            header = try verify(bytes, head.head, sequence, hash)
+            header = try verify(bytes, head, sequence, hash)
         case .key: header = try cursor.header(bytes)
         case .name(let name):
             header = try BatchHeader(signed: bytes)

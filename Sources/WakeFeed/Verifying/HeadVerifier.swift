@@ -25,10 +25,12 @@ public struct HeadVerifier: Sendable {
     }
 
     /// Performs the checks in order; the first that fails names the error. `keys`: the feed's file,
-    /// which counts as absent when it does not verify; `now`: seconds since 1970; `hint`: a
-    /// wake-up's sequence, unsigned: it only makes a client fetch again.
+    /// which counts as absent when it does not verify; `accepted`: the newest head that was
+    /// accepted, which the last check needs; `now`: seconds since 1970; `hint`: a wake-up's
+    /// sequence, unsigned: it only makes a client fetch again.
     public func verify(
-        _ bytes: Span<UInt8>, keys: [UInt8]? = nil, now: Int64, hint: UInt64? = nil
+        _ bytes: Span<UInt8>, keys: [UInt8]? = nil, accepted: FeedHead? = nil, now: Int64,
+        hint: UInt64? = nil
     ) throws(FeedError) -> VerifiedHead {
         let offered = keys.flatMap { try? KeyChain($0.span) }
         let cursor = offered.map { self.cursor.extended(by: $0, for: key) } ?? self.cursor
@@ -40,7 +42,10 @@ public struct HeadVerifier: Sendable {
             guard error == .badSignature, let offered, !offered.contains(key) else { throw error }
             throw .wrongFeed
         }
+        let contradiction = accepted?.contradiction(to: head)
         guard head.sequence >= cursor.sequence else {
+            // Signed, and older: of another history it is more than a rollback.
+            if let contradiction { throw .fork(sequence: contradiction) }
             throw .rollback(stored: cursor.sequence, offered: head.sequence)
         }
         // A head signed again for freshness keeps its header hash, so the hash alone decides.
@@ -53,6 +58,7 @@ public struct HeadVerifier: Sendable {
         {
             throw .fork(sequence: cursor.sequence)
         }
+        if let contradiction { throw .fork(sequence: contradiction) }
         return Self.advance(cursor, to: head, signedBy: signer, now: now, hint: hint)
     }
 
@@ -119,13 +125,24 @@ public struct VerifiedHead: Sendable {
     }
 
     /// A batch that the head names; nil for any other.
-    package func batch(_ sequence: UInt64) -> PlannedBatch? {
-        head.batchName(for: sequence).map { PlannedBatch(sequence: sequence, name: $0) }
-    }
+    package func batch(_ sequence: UInt64) -> PlannedBatch? { head.batch(sequence) }
 
     /// The batches that can never be checked; nil when none.
     public var missing: ClosedRange<UInt64>? {
         for case .gap(let missing) in warnings { return missing }
         return nil
+    }
+}
+
+extension FeedHead {
+    /// A batch that this head names; nil for any other.
+    package func batch(_ sequence: UInt64) -> VerifiedHead.PlannedBatch? {
+        batchName(for: sequence).map { .init(sequence: sequence, name: $0) }
+    }
+
+    /// Within what clocks may differ; seconds since 1970.
+    package func isInForce(at time: Int64) -> Bool {
+        let tolerance = FeedLimits.clockToleranceSeconds
+        return issued - tolerance <= time && time <= expires + tolerance
     }
 }

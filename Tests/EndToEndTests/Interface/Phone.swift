@@ -1,5 +1,5 @@
 import Foundation
-import PhoneRegistration
+import ReveillePhone
 import TestSupport
 import Testing
 
@@ -34,17 +34,18 @@ enum PhoneStep {
     case rest
 }
 
-/// The file for apps in Swift.
+/// The library for apps in Swift.
 struct SwiftMachine: PhoneMachine {
-    private var state = Registration()
-    private var request: Registration.Request?
-    private var challenge: Challenge?
+    private var state = PhoneRegistration(at: Self.service)
+    private var request: PhoneRegistration.Request?
+    private var challenge: PhoneChallenge?
+    private static let service = URL(filePath: "/service")
 
     mutating func register(_ token: [UInt8], now: Double) {
         state.register(.apns(Data(token)), now: now)
     }
 
-    mutating func erase(now: Double) { state.erase(now: now) }
+    mutating func erase(now: Double) { state.unregister(now: now) }
 
     mutating func next(now: Double) -> PhoneStep {
         switch state.next(now: now) {
@@ -78,7 +79,7 @@ struct SwiftMachine: PhoneMachine {
 
     mutating func kill() throws {
         state = try JSONDecoder().decode(
-            Registration.self, from: try JSONEncoder().encode(state))
+            PhoneRegistration.self, from: try JSONEncoder().encode(state))
     }
 
     func isRegistered() -> Bool { state.isRegistered }

@@ -1,5 +1,5 @@
 import Foundation
-import PhoneRegistration
+import ReveillePhone
 import TestSupport
 import Testing
 import WakeModel
@@ -60,7 +60,7 @@ struct PhoneTests {
         "a wait that is no number of seconds is none, and a refusal for good can be seen",
         arguments: ["nan", "inf", "-5", "1e9", "Wed, 21 Oct 2026 07:28:00 GMT"])
     func waits(_ wait: String) throws {
-        var state = Registration()
+        var state = PhoneRegistration(at: URL(filePath: "/service"))
         state.register(.fcm("token"), now: 1000)
         guard case .send(let first) = state.next(now: 1000) else { throw TestFailure("rests") }
         state.received(503, to: first, retryAfter: wait, now: 1000)
@@ -147,7 +147,7 @@ struct PhoneTests {
             let json = """
                 {"text":"\(row.text)","bits":\(row.bits),"token":"\(token)","expires":0}
                 """
-            let challenge = try JSONDecoder().decode(Challenge.self, from: Data(json.utf8))
+            let challenge = try JSONDecoder().decode(PhoneChallenge.self, from: Data(json.utf8))
             #expect(challenge.solve() == row.proof)
         }
     }
