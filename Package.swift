@@ -270,8 +270,7 @@ let package = Package(
         // The reader as apps on phones link it: no test of it may bring in libsodium.
         .executableTarget(
             name: "phone-feed", dependencies: ["WakeFeed", "WakeCrypto", "WakeBytes"],
-            path: "Tests/PhoneFeed", exclude: ["ios15.py"], swiftSettings: strict + optimized,
-            linkerSettings: started),
+            path: "Tests/PhoneFeed", exclude: ["ios15.py"], swiftSettings: strict + optimized),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
         example("example-watch", "Watch"),
@@ -287,7 +286,7 @@ let package = Package(
             swiftSettings: appRules),
         .executableTarget(
             name: "phone-worker", dependencies: ["ReveillePhone"], path: "Tests/PhoneWorker",
-            swiftSettings: strict, linkerSettings: started),
+            swiftSettings: strict),
         tests("ExampleTests", ["Reveille"]),
         tests("TidyTests", [], settings: optimized),
         .executableTarget(
