@@ -35,7 +35,9 @@ public actor PhoneClient {
     private var turns: [CheckedContinuation<Void, Never>] = []
 
     /// Opens nothing yet and makes no request.
-    /// - Parameter transport: ``URLSessionTransport`` unless the app brings another.
+    /// - Parameters:
+    ///   - configuration: addresses, the feed's key and the state directory.
+    ///   - transport: ``URLSessionTransport`` unless the app brings another.
     /// - Throws: ``PhoneError/configuration(_:)``.
     public init(
         _ configuration: PhoneConfiguration, transport: any PhoneTransport = URLSessionTransport()

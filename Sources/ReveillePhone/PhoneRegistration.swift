@@ -18,8 +18,10 @@ public struct PhonePushToken: Codable, Sendable, Equatable, Redacted {
     /// Hexadecimal for Apple, as it is for Google.
     let text: String
 
-    /// A token as `didRegisterForRemoteNotificationsWithDeviceToken` has it.
-    /// - Parameter isSandbox: whether the build has the development entitlement.
+    /// A token of Apple's.
+    /// - Parameters:
+    ///   - deviceToken: as `didRegisterForRemoteNotificationsWithDeviceToken` has it.
+    ///   - isSandbox: whether the build has the development entitlement.
     public static func apns(_ deviceToken: Data, isSandbox: Bool = false) -> PhonePushToken {
         let hex = deviceToken.reduce(into: "") { text, byte in
             text += (byte < 16 ? "0" : "") + String(byte, radix: 16)

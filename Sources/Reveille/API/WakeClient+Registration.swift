@@ -33,7 +33,7 @@ extension WakeClient {
 
     /// Asks the service for one push to this device and waits until it arrives, a minute at most: a
     /// push of a broadcast that comes meanwhile counts as well. The app hands pushes over by
-    /// ``wake(_:)`` as usual. `doctor` and ``ProfileDiagnostics`` tell of the last test.
+    /// ``wake(_:)`` as usual. `reveille-client doctor` tells of the last test.
     /// - Returns: the time that it took; nil when no push came.
     /// - Throws: `notRegistered` without a registration; `httpStatus` with 429 when the last test
     ///   was less than ten minutes ago; or the failure of the request.
