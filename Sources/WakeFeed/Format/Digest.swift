@@ -15,10 +15,23 @@ public struct BatchSalt: Sendable, Hashable {
 
 /// 16 bytes that stand for a secret, as a big-endian number. A batch has a part of them, see
 /// ``DigestRange``.
-package struct Digest: Sendable, Hashable {
+@usableFromInline
+package struct Digest: Sendable {
     package static let bytes = 16
 
-    package let high, low: UInt64
+    @usableFromInline package let high, low: UInt64
+}
+
+/// Inlinable: publishing, in another module, makes sets of millions.
+extension Digest: Hashable {
+    @inlinable package static func == (left: Digest, right: Digest) -> Bool {
+        left.high == right.high && left.low == right.low
+    }
+
+    @inlinable package func hash(into hasher: inout Hasher) {
+        hasher.combine(high)
+        hasher.combine(low)
+    }
 }
 
 extension Digest {
@@ -43,7 +56,7 @@ extension Digest {
 }
 
 extension Digest: Comparable {
-    package static func < (left: Digest, right: Digest) -> Bool {
+    @inlinable package static func < (left: Digest, right: Digest) -> Bool {
         left.high != right.high ? left.high < right.high : left.low < right.low
     }
 }
